@@ -330,7 +330,7 @@ def ranks(torch: Any, backend: str = "nccl") -> Sequence[float] | str:
         return "one device"
     words = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")  # torchrun
     profile, _ = under_ticktree(RANKS, backend, launcher=words)
-    waits = profile.root.at("train/all_reduce").by_writer
+    waits = profile.root.at("train/all_reduce").by_thread
     return (float(2 - len(waits)),)
 
 

@@ -121,7 +121,7 @@ def add_timers(into: dict[str, Any], more: dict[str, Any]) -> None:
 
 
 WAYS = (
-    Way("memory files", ".tt", read_memory_files, "copied, checked, joined: histograms, windows, writers"),
+    Way("memory files", ".tt", read_memory_files, "copied, checked, joined: histograms, windows, threads"),
     Way("profiles as JSON", ".profile", read_profiles, "the same profiles, by from_json and merge"),
     Way("timers as JSON", ".timers", read_timers, "by hand: totals and counts alone"),
 )

@@ -111,7 +111,7 @@ def merge(folder: Path, name: str) -> None:
 
         ray.init(num_cpus=os.cpu_count(), log_to_driver=False, include_dashboard=False)
     began_s = time.perf_counter()
-    merged = ENGINES[name](paths, Job("benchmark", keeps_writers=False))
+    merged = ENGINES[name](paths, Job("benchmark", keeps_threads=False))
     seconds = time.perf_counter() - began_s
     if merged.sources != len(paths) or merged.profile.root.children["train"].count != CALLS * len(paths):
         raise SystemExit("not all profiles were merged")
@@ -120,7 +120,7 @@ def merge(folder: Path, name: str) -> None:
 
 def costs(paths: Sequence[Path]) -> Cost:
     """Measure what one profile costs: as the least of three, which what else runs here disturbs least."""
-    job = Job("benchmark", keeps_writers=False)
+    job = Job("benchmark", keeps_threads=False)
     batch = paths[:FAN_IN]
     read_s, add_s = math.inf, math.inf
     parts: list[Part] = []

@@ -40,7 +40,7 @@ export interface RowOptions {
 }
 
 type Facts = Pick<View, "outlived" | "itself" | "mean_ticks">;
-type ResolvedOptions = RowOptions & { unitByWriter: ReadonlyMap<number, number> | null; ranks: ReadonlyMap<number, number> };
+type ResolvedOptions = RowOptions & { unitByThread: ReadonlyMap<number, number> | null; ranks: ReadonlyMap<number, number> };
 
 /** The lines to show, top to bottom. */
 export function rowsOf(tree: Tree, facts: Facts, wishes: RowOptions): Row[] {
@@ -48,7 +48,7 @@ export function rowsOf(tree: Tree, facts: Facts, wishes: RowOptions): Row[] {
   const options: ResolvedOptions = {
     ...wishes,
     phase: wishes.units ? "all" : wishes.phase,
-    unitByWriter: wishes.units && unitOf(wishes.units),
+    unitByThread: wishes.units && unitOf(wishes.units),
     ranks: new Map(facts.mean_ticks.map((tick, rank) => [tick.places[0]!, rank])),
   };
   const matches = options.query ? matching(tree, options.query) : null;
@@ -177,8 +177,8 @@ function openness({ index, end }: TreeItem, options: ResolvedOptions, matches: S
   return { opens, isOpen: false };
 }
 
-function unitTimesOf(node: TreeNode, isSelf: boolean, { unitByWriter, units }: ResolvedOptions): Had | null {
-  return unitByWriter && timesByUnit(node, isSelf, unitByWriter, units!.length);
+function unitTimesOf(node: TreeNode, isSelf: boolean, { unitByThread, units }: ResolvedOptions): Had | null {
+  return unitByThread && timesByUnit(node, isSelf, unitByThread, units!.length);
 }
 
 // A row without calls, times per unit and children.

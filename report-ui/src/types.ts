@@ -43,13 +43,13 @@ export interface TreeNode extends Stats {
   windows?: Windows;
   steady?: Stats;
   warmup?: Stats;
-  by_writer?: [number, number, number, number][];
+  by_thread?: [number, number, number, number][];
   children: TreeNode[];
 }
 
 export interface WorstTick {
   duration_ns: number;
-  writer: string;
+  thread: string;
   tick: number;
   started_ns: number;
   breakdown: Record<string, number>;
@@ -69,7 +69,7 @@ export interface Loop extends Omit<Stats, "count" | "sum_ns" | "histogram"> {
   warmup_ticks: number;
   steady: Stats;
   worst: WorstTick[];
-  first_ticks?: { started_wall_ns: number; writer: string; durations_ns: number[] };
+  first_ticks?: { started_wall_ns: number; thread: string; durations_ns: number[] };
 }
 
 export interface Gauge {
@@ -85,7 +85,7 @@ export interface Gauge {
   windows?: { readings: [index: number, count: number, min: number, max: number][] };
 }
 
-export interface Writer {
+export interface Thread {
   id: string;
   process_name?: string;
   thread_name?: string;
@@ -97,15 +97,15 @@ export interface Report {
   metadata: Record<string, unknown>;
   loops: Loop[];
   gauges: Record<string, Gauge>;
-  writers?: Writer[];
+  threads?: Thread[];
   tree: TreeNode;
 }
 
-/** A process, thread or role: its column, and the indices of its writers. */
+/** A process, thread or role: its column, and the indices of its threads. */
 export interface Unit {
   title: string;
   short: string;
-  writers: number[];
+  threads: number[];
 }
 
 export type By = "process" | "thread" | "role";

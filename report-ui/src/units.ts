@@ -3,7 +3,7 @@ import type { TreeNode, Unit } from "./types";
 /** Each unit's time in a node, in nanoseconds; null if it did not take part. */
 export type Had = readonly (number | null)[];
 
-// Their columns in each writer's row of a node: docs/file-format.md.
+// Their columns in each thread's row of a node: docs/file-format.md.
 const TOTAL = 2;
 const OWN = 3;
 
@@ -16,15 +16,15 @@ export interface Spread {
   slowest: number;
 }
 
-/** The index of each writer's unit, by the index of the writer. */
+/** The index of each thread's unit, by the index of the thread. */
 export function unitOf(units: readonly Unit[]): Map<number, number> {
-  return new Map(units.flatMap((unit, index) => unit.writers.map((writer) => [writer, index] as const)));
+  return new Map(units.flatMap((unit, index) => unit.threads.map((thread) => [thread, index] as const)));
 }
 
 /** Each unit's part of a node's total time, or of its self time. */
 export function timesByUnit(node: TreeNode, isOwn: boolean, unitOf: ReadonlyMap<number, number>, count: number): Had {
   const amounts = new Array<number | null>(count).fill(null);
-  for (const row of node.by_writer ?? []) {
+  for (const row of node.by_thread ?? []) {
     const unit = unitOf.get(row[0]);
     if (unit !== undefined) amounts[unit] = (amounts[unit] ?? 0) + row[isOwn ? OWN : TOTAL];
   }

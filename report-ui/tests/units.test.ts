@@ -5,19 +5,19 @@ import { timesByUnit, spreadOf, unitOf } from "../src/units";
 import { node, tree } from "./trees";
 
 const UNITS: Unit[] = [
-  { title: "learner", short: "learner", writers: [2] },
-  { title: "worker 0", short: "worker 0", writers: [0, 3] },
-  { title: "worker 1", short: "1", writers: [1] },
+  { title: "learner", short: "learner", threads: [2] },
+  { title: "worker 0", short: "worker 0", threads: [0, 3] },
+  { title: "worker 1", short: "1", threads: [1] },
 ];
 const STEP = node("step", 5, [], {
-  by_writer: [
+  by_thread: [
     [0, 1, 40, 4],
     [1, 2, 90, 9],
     [3, 1, 10, 1],
   ],
 });
 
-test("a unit has the time of its writers, and none is not 0", () => {
+test("a unit has the time of its threads, and none is not 0", () => {
   expect(timesByUnit(STEP, false, unitOf(UNITS), 3)).toEqual([null, 50, 90]);
   expect(timesByUnit(STEP, true, unitOf(UNITS), 3)).toEqual([null, 5, 9]);
 });
@@ -34,7 +34,7 @@ test.each([
 });
 
 test("lines can be sorted by the time of a unit", () => {
-  const quick = node("quick", 9, [], { by_writer: [[1, 1, 9, 9]] });
+  const quick = node("quick", 9, [], { by_thread: [[1, 1, 9, 9]] });
   const of = tree(quick, STEP);
   const asked = { open: new Set<number>(), query: "", descending: true, phase: "all", units: UNITS } as const;
   const names = (sort: "unit 1" | "unit 2" | "most") =>

@@ -116,6 +116,6 @@ def test_a_loop_of_several_runs_or_threads_has_no_change():
         list(changed_loops(Context(replace(profile, root=replace(root, children={"train": two}))), "step"))
         == []
     )
-    shared = replace(train, by_writer={"a": Share(200, 1, 1), "b": Share(200, 1, 1)})
+    shared = replace(train, by_thread={"a": Share(200, 1, 1), "b": Share(200, 1, 1)})
     profile = replace(profile, root=replace(root, children={"train": shared}))
     assert list(changed_loops(Context(profile), "step")) == []

@@ -32,7 +32,7 @@ def test_nested_waits_count_once():
     assert [section.is_in_wait for section in found.run.sections] == [False, False, True]
 
 
-def test_a_node_has_only_the_writers_that_entered_it():
+def test_a_node_has_only_the_threads_that_entered_it():
     profile = crew(stepping([5.0]), count=2)
     (role,) = roles(profile, "thread")
     node = profile.root.at("step")
@@ -45,7 +45,7 @@ def test_a_node_has_only_the_writers_that_entered_it():
 def test_all_time_in_sections_is_somebodys_where_all_nodes_are(profile):
     found = Context(profile)
     sections = found.run.sections
-    nodes = [section.node for section in sections[1:] if section.node.by_writer and not section.is_remote]
+    nodes = [section.node for section in sections[1:] if section.node.by_thread and not section.is_remote]
     units = [unit for role in found.threads for unit in role.units]
     assert sum(map(found.present_ns, units)) == sum(node.self_ns for node in nodes)
     assert [section.path for section in sections].count("") == 1

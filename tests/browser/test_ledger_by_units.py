@@ -76,15 +76,15 @@ def test_a_phone_shows_all_side_by_side_as_bars_and_the_most(make, open_report):
 
 def test_hostile_names_of_processes_are_text(open_report):
     profile = straggling_trainer()
-    names = dict(zip(sorted(profile.writers), (name for name in NAMES if name.strip())))
-    writers = {
+    names = dict(zip(sorted(profile.threads), (name for name in NAMES if name.strip())))
+    threads = {
         key: replace(one, role=names.get(key, one.role), process_name=names.get(key, one.process_name))
-        for key, one in profile.writers.items()
+        for key, one in profile.threads.items()
     }
-    report = open_report(replace(profile, writers=writers))
+    report = open_report(replace(profile, threads=threads))
     by(report.page, "process")
     titles = report.page.locator(".heads .unit button").evaluate_all(
         "(heads) => heads.map((head) => head.title)"
     )
-    assert sorted(titles) == sorted(visible(one.role) for one in writers.values())
+    assert sorted(titles) == sorted(visible(one.role) for one in threads.values())
     assert report.page.locator("script").count() == 2

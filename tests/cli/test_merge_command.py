@@ -51,8 +51,8 @@ def test_the_runs_of_a_job_become_one_run_whose_sums_are_theirs(job):
     whole = merged(job, *map(str, job.runs()))
     assert whole.root.at("train/update").count == 8
     assert whole.root.total_ns == sum(run.root.total_ns for run in runs)
-    assert len({writer.run for writer in whole.writers.values()}) == 1
-    assert set(whole.root.at("train").per_run) == {writer.run for writer in whole.writers.values()}
+    assert len({thread.run for thread in whole.threads.values()}) == 1
+    assert set(whole.root.at("train").per_run) == {thread.run for thread in whole.threads.values()}
 
 
 @pytest.mark.slow
@@ -72,8 +72,8 @@ def test_processes_of_two_machines_with_one_number_and_start_are_two(job):
     on_host(first, "node-a")
     on_host(second, "node-b")
     whole = merged(job, "ticktree-runs")
-    assert sorted(writer.host for writer in whole.writers.values()) == ["node-a", "node-b"]
-    assert sorted(share.count for share in whole.root.at("train").by_writer.values()) == [4, 4]
+    assert sorted(thread.host for thread in whole.threads.values()) == ["node-a", "node-b"]
+    assert sorted(share.count for share in whole.root.at("train").by_thread.values()) == [4, 4]
     shown = job.ticktree("report", "job.json", "--by", "process", "--width", "120").stdout
     # Both began at once: which is the first is settled by their runs' ids, which chance gives.
     numbers, hosts = zip(*set(re.findall(r"train (\d) on (node-\w)", shown)))
@@ -133,9 +133,9 @@ def test_a_pattern_without_a_match_is_said(job):
 
 
 @pytest.mark.slow
-def test_without_writers_only_sums_are_left(job):
-    whole = merged(job, "ticktree-runs", "--no-writers")
-    assert not whole.writers
+def test_without_threads_only_sums_are_left(job):
+    whole = merged(job, "ticktree-runs", "--no-threads")
+    assert not whole.threads
     assert whole.root.at("train").count == 8
 
 

@@ -170,7 +170,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         name=name,
         last=2.0,
         last_wall_ns=1,
-        writer="",
+        process="",
         count=1,
         min=2.0,
         max=2.0,

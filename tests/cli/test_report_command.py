@@ -176,13 +176,13 @@ def test_a_run_of_one_process_has_one_column(recorded: CommandLine) -> None:
     assert "1 process: " in text.partition("\n\n")[0]
 
 
-def test_a_profile_without_writers_cannot_be_shown_by_process(recorded: CommandLine) -> None:
+def test_a_profile_without_threads_cannot_be_shown_by_process(recorded: CommandLine) -> None:
     path = recorded.runs()[0] / "profile.json"
     data = json.loads(path.read_text())
-    del data["writers"]
+    del data["threads"]
     waiting = [data["tree"]]
     for node in waiting:
-        node.pop("by_writer", None)
+        node.pop("by_thread", None)
         waiting.extend(node["children"])
     path.write_text(json.dumps(data))
     done = recorded.ticktree("report", "--by", "thread")

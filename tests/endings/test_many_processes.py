@@ -21,7 +21,7 @@ def job():
 
 
 def process_counts(profile):
-    return {writer.process for writer in profile.writers.values()}
+    return {thread.process for thread in profile.threads.values()}
 
 
 def test_a_supervisor_folds_files_of_ended_processes_while_the_program_runs(sandbox):

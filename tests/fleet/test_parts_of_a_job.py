@@ -11,22 +11,22 @@ import pytest
 
 from ticktree.fleet.merging import ENGINES
 from ticktree.loading import load
-from ticktree.profile import MAX_DEPTH, Node, Profile, Share, Stats, Writer
+from ticktree.profile import MAX_DEPTH, Node, Profile, Share, Stats, Thread
 from ticktree.run.merging import Job, Part, merge_parts, read_part
 
 
 def profile_of(run, took_ns, program="train.py"):
-    writer = Writer(id="7-9/16", run=run, process_name="train", is_main=True, started_ns=0, last_ns=took_ns)
+    thread = Thread(id="7-9/16", run=run, process_name="train", is_main=True, started_ns=0, last_ns=took_ns)
     node = Node(
         name="update",
         self_ns=took_ns,
         steady=Stats.of([took_ns]),
         per_run={run: (1, took_ns)},
-        by_writer={writer.id: Share(1, took_ns, took_ns)},
+        by_thread={thread.id: Share(1, took_ns, took_ns)},
     )
-    root = Node(name="root", children={"update": node}, by_writer={writer.id: Share(0, took_ns, 0)})
+    root = Node(name="root", children={"update": node}, by_thread={thread.id: Share(0, took_ns, 0)})
     metadata = {"host": frozenset({f"host of {run}"}), "command": frozenset({f"here/{program} --rank {run}"})}
-    return Profile(root=root, writers={writer.id: writer}, metadata=metadata)
+    return Profile(root=root, threads={thread.id: thread}, metadata=metadata)
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def test_a_duplicate_run_and_an_unreadable_file_are_reported(sources):
 
 def test_runs_of_one_job_become_one_run_with_distinct_processes(sources):
     merged = ENGINES["process"](sources[:3], Job("job-1")).profile
-    assert {writer.run for writer in merged.writers.values()} == {"job-1"}
+    assert {thread.run for thread in merged.threads.values()} == {"job-1"}
     assert merged.root.at("update").per_run == {"job-1": (3, 33)}
-    assert sorted(writer.host for writer in merged.writers.values()) == [f"host of {run}" for run in "abc"]
+    assert sorted(thread.host for thread in merged.threads.values()) == [f"host of {run}" for run in "abc"]
 
 
 def test_a_part_travels_however_deep_its_tree_is():

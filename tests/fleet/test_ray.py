@@ -64,10 +64,10 @@ def test_tasks_and_actors_are_children_of_the_sections_that_called_them(recorded
     profile, output = recorded("one_node.py")
     assert output == EXPECTED_CALLS
     holds_what_one_node_did(profile)
-    names = {writer.process_name for writer in profile.writers.values()}
+    names = {thread.process_name for thread in profile.threads.values()}
     assert {"Counter", "second", "Waiter", "ray tasks"} <= names
     wakers = {waker.by.partition("/")[0] for waker in node_at(profile, "tasks/ray.get square").wakers}
-    tasks = {writer.process for writer in profile.writers.values() if writer.role == "ray tasks"}
+    tasks = {thread.process for thread in profile.threads.values() if thread.role == "ray tasks"}
     assert wakers, "somebody ended the wait"
     assert wakers <= tasks
 
@@ -82,7 +82,7 @@ def test_parts_of_other_nodes_are_gathered_and_their_memory_is_removed(recorded)
     profile, output = recorded("several_nodes.py", "--runners", "4", "--slow", "0.2")
     assert count(profile, "train/Runner/sample/step") == 80
     assert profile.losses.keys() <= {"signals_without_place"}
-    runners = {writer.process for writer in profile.writers.values() if writer.role == "Runner"}
+    runners = {thread.process for thread in profile.threads.values() if thread.role == "Runner"}
     assert len(runners) == 4
     assert output["left"] == [], "a node's memory is given back"
     stragglers = [finding for finding in findings(profile) if finding.rule == "straggler"]

@@ -55,7 +55,7 @@ def test_a_merge_tree_of_several_levels_equals_the_merge_in_one_process(monkeypa
     damaged_file = tmp_path / "damaged.json"
     damaged_file.write_text("{")
     sources = [*paths, damaged_file, paths[0]]
-    job = Job("job", keeps_writers=False)
+    job = Job("job", keeps_threads=False)
     merged = ENGINES["ray"](sources, job)
     assert not ray.is_initialized(), "what was started for it is stopped"
     assert merged == ENGINES["process"](sources, job)

@@ -17,9 +17,9 @@ def named(node, name):
 def test_env_runners_and_learners_are_roles_and_iterations_are_ticks(recorded):
     profile, _ = recorded("rllib_ppo.py")
     processes = {}
-    for writer in profile.writers.values():
-        if writer.is_main:
-            processes.setdefault(writer.role, set()).add(writer.process_name)
+    for thread in profile.threads.values():
+        if thread.is_main:
+            processes.setdefault(thread.role, set()).add(thread.process_name)
     assert processes["EnvRunner"] == {"EnvRunner-1", "EnvRunner-2"}
     assert processes["Learner"] == {"Learner-0"}
     (loop,) = (loop for loop in profile.loops.values() if loop.path == "iteration")
@@ -30,5 +30,5 @@ def test_env_runners_and_learners_are_roles_and_iterations_are_ticks(recorded):
     assert sum(node.count for node in named(step, "update")) == 3
     waits = [child for child in step.children.values() if child.wait]
     assert waits, "the algorithm waits for its env runners"
-    roles = {writer.id: writer.role for writer in profile.writers.values()}
+    roles = {thread.id: thread.role for thread in profile.threads.values()}
     assert "EnvRunner" in {roles[waker.by] for wait in waits for waker in wait.wakers}

@@ -72,7 +72,7 @@ def test_events_without_a_time_are_told_and_those_that_are_none_are_passed_over(
     assert profile.losses == {"events_without_a_time": 6}
 
 
-def test_other_lanes_ran_beside_the_longest_and_each_is_a_writer():
+def test_other_lanes_ran_beside_the_longest_and_each_is_a_thread():
     names = [
         {"ph": "M", "name": "process_name", "pid": 7, "args": {"name": "trainer"}},
         {"ph": "M", "name": "thread_name", "pid": 7, "tid": 8, "args": {"name": "loader"}},
@@ -87,15 +87,15 @@ def test_other_lanes_ran_beside_the_longest_and_each_is_a_writer():
     load_ = profile.root.at("load")
     assert profile.root.total_ns == 10 * US
     assert (load_.total_ns, load_.concurrent_ns) == (10 * US, 10 * US)
-    writers = {writer.thread_name: writer for writer in profile.writers.values()}
-    assert {name: writer.process_name for name, writer in writers.items()} == {
+    threads = {thread.thread_name: thread for thread in profile.threads.values()}
+    assert {name: thread.process_name for name, thread in threads.items()} == {
         "7": "trainer",
         "loader": "trainer",
         "1": "9",
     }
-    assert load_.by_writer[writers["loader"].id].total_ns == 4 * US
-    assert (writers["7"].is_main, writers["loader"].is_main, writers["1"].is_main) == (True, False, True)
-    assert (writers["1"].started_ns, writers["1"].last_ns) == (5 * US, 11 * US)
+    assert load_.by_thread[threads["loader"].id].total_ns == 4 * US
+    assert (threads["7"].is_main, threads["loader"].is_main, threads["1"].is_main) == (True, False, True)
+    assert (threads["1"].started_ns, threads["1"].last_ns) == (5 * US, 11 * US)
     assert all(node.attributed for _, _, node in profile.root.walk())
 
 
@@ -103,7 +103,7 @@ def test_lanes_named_by_words_and_addresses_are_lanes_like_others():
     profile = read(
         [call("f", 0, 3, pid="10.0.0.1/a", tid="worker:1"), call("f", 0, 4, pid="10.0.0.1/a", tid=[1])]
     )
-    assert {writer.process for writer in profile.writers.values()} == {"10.0.0.1|a"}
+    assert {thread.process for thread in profile.threads.values()} == {"10.0.0.1|a"}
     assert profile.root.at("f").count == 2
 
 
@@ -197,7 +197,7 @@ def test_the_one_name_that_comes_again_and_again_at_the_top_of_a_lane_is_a_loop(
     assert read(steps[:2]).loops == {}
     in_two_threads = read([*steps, *(call("step", 10 * at, 8, tid=2) for at in range(3))])
     assert in_two_threads.loops["step"].ticks == 7
-    assert {tick.writer for tick in in_two_threads.loops["step"].worst} == {"1/0", "1/1"}
+    assert {tick.thread for tick in in_two_threads.loops["step"].worst} == {"1/0", "1/1"}
 
 
 def test_windows_hold_each_call_where_it_ended():

@@ -56,10 +56,10 @@ def test_work_whose_launch_is_not_in_the_trace_stands_at_the_root():
     assert profile.root.total_ns == 100 * US
 
 
-def test_streams_are_writers_of_their_own_and_may_overlap():
+def test_streams_are_threads_of_their_own_and_may_overlap():
     events = [*STEP, launch(13, 1), kernel(20, 30, 1), launch(14, 2), kernel(25, 30, 2, stream=8)]
     node = read(events).root.at("ProfilerStep/update/forward/kernels on GPU 0@device")
-    assert (node.count, node.total_ns, len(node.by_writer)) == (2, 60 * US, 2)
+    assert (node.count, node.total_ns, len(node.by_thread)) == (2, 60 * US, 2)
 
 
 def test_work_that_began_before_any_call_begins_the_run():

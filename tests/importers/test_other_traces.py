@@ -53,7 +53,7 @@ def task(name, start, length, *, worker, cat="task::step", **more):
     }
 
 
-def test_a_timeline_of_rays_has_a_writer_a_worker_and_the_parts_of_tasks_below_them():
+def test_a_timeline_of_rays_has_a_thread_a_worker_and_the_parts_of_tasks_below_them():
     since = 1_790_000_000_000_000.0
     events = [
         {"ph": "M", "name": "process_name", "pid": "10.0.0.1", "args": {"name": "Node 10.0.0.1"}},
@@ -78,6 +78,6 @@ def test_a_timeline_of_rays_has_a_writer_a_worker_and_the_parts_of_tasks_below_t
         "task::eval": (4, 2000, 2000),
     }
     assert profile.root.at("task::eval").concurrent_ns == 2_000_000
-    assert {writer.thread_name for writer in profile.writers.values()} == {"worker:a", "worker:b"}
-    assert {writer.process_name for writer in profile.writers.values()} == {"Node 10.0.0.1"}
+    assert {thread.thread_name for thread in profile.threads.values()} == {"worker:a", "worker:b"}
+    assert {thread.process_name for thread in profile.threads.values()} == {"Node 10.0.0.1"}
     assert set(profile.loops) == {"task::step", "task::eval"}

@@ -120,9 +120,9 @@ def test_of_a_rank_that_is_killed_rank_0_has_what_was_gathered_and_who_waited_fo
     assert done.returncode == 0, done.stderr
     profile = Profile.from_json((tmp_path / "job.json").read_text())
     profile.check()
-    made = {writer.process_name: key for key, writer in profile.writers.items()}
+    made = {thread.process_name: key for key, thread in profile.threads.items()}
     assert set(made) >= {f"rank {rank}" for rank in range(RANKS)}
-    ticks = profile.root.at("train").by_writer[made["rank 2"]].count
+    ticks = profile.root.at("train").by_thread[made["rank 2"]].count
     # What it did since is not there: it slept in each of five ticks, and is still in its own run.
     assert 12 <= ticks <= int((tmp_path / "made").read_text())
     own = run_of(tmp_path, 2).profile()
@@ -135,7 +135,7 @@ def test_of_a_rank_that_is_killed_rank_0_has_what_was_gathered_and_who_waited_fo
     # Whether that is enough for a finding depends on how many ticks the others made since the last gathering.
     waits = {
         key: share.total_ns / share.count
-        for key, share in profile.root.at("train/all_reduce").by_writer.items()
+        for key, share in profile.root.at("train/all_reduce").by_thread.items()
     }
     slow = waits.pop(made["rank 2"])
     assert slow < min(waits.values()) / 2

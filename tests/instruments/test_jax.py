@@ -319,7 +319,7 @@ def test_a_scanned_training_loop_has_its_host_calls_below_the_call_that_made_the
     found = rows(profile)
     assert found["callback report"] == 20
     assert found["between callbacks report"] == 19
-    roles = {writer.role for writer in profile.writers.values() if writer.role.startswith(CALLBACKS_ROLE)}
+    roles = {thread.role for thread in profile.threads.values() if thread.role.startswith(CALLBACKS_ROLE)}
     assert len(roles) == int(threads)  # though each callback is a new thread to Python
     assert CALLBACKS_ROLE in EXECUTOR_ROLES
 

@@ -82,14 +82,14 @@ def only(profile, name):
 
 def by_rank(profile, node):
     """How long each rank was at a node."""
-    return {profile.writers[key].process_name: share.total_ns for key, share in node.by_writer.items()}
+    return {profile.threads[key].process_name: share.total_ns for key, share in node.by_thread.items()}
 
 
 def waited_for(profile, node):
     """How long the waits that each ended had lasted."""
     waited = {}
     for waker, wakes in node.wakers.items():
-        name = profile.writers[waker.by].process_name
+        name = profile.threads[waker.by].process_name
         waited[name] = waited.get(name, 0) + wakes.waited_ns
     return waited
 
@@ -120,7 +120,7 @@ def test_a_slow_rank_is_named_although_all_steps_take_the_same_time(job):
     assert found.facts["worker"] == "rank 1"
     assert found.facts["known_by"] == "wake edges"
     assert found.facts["section"].endswith("all_reduce")
-    assert {writer.role for writer in profile.writers.values() if writer.process_name.startswith("rank")} == {
+    assert {thread.role for thread in profile.threads.values() if thread.process_name.startswith("rank")} == {
         "rank"
     }
 

@@ -81,7 +81,7 @@ def test_a_consumer_waits_for_a_producer_in_another_process(recorded, method):
     assert wakers(profile, "consumer/producer/SimpleQueue.get") == {("pipe", "consumer"): 20}
     assert sum(wakers(profile, "consumer/Process.join").values()) == 1
     assert on_path(profile, "make") > SLEEPS_NS * A_FAIR_PART
-    processes = {place.writer.partition("/")[0] for place in profile.critical}
+    processes = {place.thread.partition("/")[0] for place in profile.critical}
     assert len(processes) >= 2
     inner = {"Condition.wait", "Event.wait", "Lock.acquire", "Connection.recv"}
     if method == "forkserver" and sys.version_info >= (3, 14):
@@ -341,6 +341,6 @@ def test_a_slow_worker_of_a_vector_environment_is_named(recorded):
         waited[waker.by] = waited.get(waker.by, 0) + wakes.waited_ns
     slowest = max(waited, key=waited.get)
     (slow,) = [node for _, _, node in profile.root.walk() if node.name == "slow step"]
-    assert list(slow.by_writer) == [slowest]
+    assert list(slow.by_thread) == [slowest]
     assert on_path(profile, "slow step") > SLEEPS_NS * A_FAIR_PART
     assert "Connection.recv" not in wait.children

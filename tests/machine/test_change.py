@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.machine.readings import NS, Core, Reading, Thread, between, gauge_of
+from ticktree.machine.readings import NS, Core, Reading, ThreadTimes, between, gauge_of
 from ticktree.profile.machine import (
     FAULTS,
     FREQUENCY,
@@ -43,20 +43,20 @@ def test_stolen_time_is_no_programs_use():
 
 
 def test_waiting_is_a_share_of_the_time_in_which_threads_were_runnable():
-    earlier = reading_after(0, threads={(1, 1): Thread(NS, NS)})
+    earlier = reading_after(0, threads={(1, 1): ThreadTimes(NS, NS)})
     later = reading_after(
-        threads={(1, 1): Thread(NS + 600, NS + 400_000_000), (1, 2): Thread(599_999_400, 0)}
+        threads={(1, 1): ThreadTimes(NS + 600, NS + 400_000_000), (1, 2): ThreadTimes(599_999_400, 0)}
     )
     assert between(earlier, later)[WAITING] == pytest.approx(0.4)
 
 
 def test_threads_that_were_rarely_runnable_give_no_share_of_waiting():
-    values = between(reading_after(0), reading_after(threads={(1, 1): Thread(1000, 9000)}))
+    values = between(reading_after(0), reading_after(threads={(1, 1): ThreadTimes(1000, 9000)}))
     assert WAITING not in values
 
 
 def test_without_counters_of_threads_there_is_no_share_of_waiting():
-    assert WAITING not in between(reading_after(0), reading_after(threads={(1, 1): Thread(0, 0)}))
+    assert WAITING not in between(reading_after(0), reading_after(threads={(1, 1): ThreadTimes(0, 0)}))
 
 
 def test_the_frequency_is_that_of_the_busy_cores():

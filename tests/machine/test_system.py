@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.fake_system import SUPERVISOR, TICKS_PER_SECOND, InventedSystem
-from ticktree.machine.readings import Core, Thread
+from ticktree.machine.readings import Core, ThreadTimes
 from ticktree.machine.system import System
 
 TICK_NS = 1_000_000_000 // TICKS_PER_SECOND
@@ -86,7 +86,7 @@ def test_the_run_and_wait_time_of_every_thread_is_read(invented, system):
     invented.process(60, SUPERVISOR)
     invented.thread(60, 60, 1000, 200)
     invented.thread(60, 62, 500, 700)
-    assert system.read().threads == {(60, 60): Thread(1000, 200), (60, 62): Thread(500, 700)}
+    assert system.read().threads == {(60, 60): ThreadTimes(1000, 200), (60, 62): ThreadTimes(500, 700)}
 
 
 def test_only_cores_that_the_run_may_use_count(invented, system):

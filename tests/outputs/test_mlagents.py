@@ -64,7 +64,7 @@ def test_a_child_called_root_is_no_root():
 
 
 def test_gauges_metadata_and_losses_are_there():
-    gauge = Gauge(name="reward", last=2.0, last_wall_ns=0, writer="", count=3, min=-1.0, max=4.0)
+    gauge = Gauge(name="reward", last=2.0, last_wall_ns=0, process="", count=3, min=-1.0, max=4.0)
     facts = {"python": frozenset({"3.11.7"}), "host": frozenset({"a", "b"}), "cores": frozenset({8})}
     tree = shape(
         profile_with(0, gauges={"reward": gauge}, metadata=facts, losses={"names_cut": 2, "unwound": 0})

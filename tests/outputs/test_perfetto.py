@@ -228,9 +228,9 @@ def test_counters_are_below_the_process_that_reported_them_and_no_track_is_empty
     learner, (_, recorded) = lane(0, "learner"), crowd(500, workers=1)
     gauge = partial(gauge_of, value=1.0, since_ns=5_000_000, wall_ns=10**18 + 5_000_000)
     gauges = [
-        gauge("machine/used", writer="1-1"),
-        gauge("mine", writer=learner.process),
-        gauge("depth", writer=lane(1, "").process),
+        gauge("machine/used", process="1-1"),
+        gauge("mine", process=learner.process),
+        gauge("depth", process=lane(1, "").process),
     ]
     timeline = replace(recorded, began_wall_ns=10**18)
     profile = replace(Profile.empty(), gauges={one.name: one for one in gauges})

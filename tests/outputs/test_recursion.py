@@ -67,7 +67,7 @@ def random_tree(rng: random.Random, depth: int) -> Node:
         self_ns=self_ns,
         concurrent_ns=total_ns if rng.random() < 0.1 else 0,
         steady=Stats.of([total_ns] * count),
-        by_writer={"w": Share(count, total_ns, self_ns)},
+        by_thread={"w": Share(count, total_ns, self_ns)},
         children=below,
     )
 
@@ -116,7 +116,7 @@ def test_a_concurrent_section_of_the_same_name_is_no_level():
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_flattened_tree_sums_correctly_for_every_writer(seed):
+def test_a_flattened_tree_sums_correctly_for_every_thread(seed):
     rng = random.Random(seed)
     trees = [random_tree(rng, 14) for _ in range(3)]
     root = profile_of(*{tree.name: tree for tree in trees}.values()).root

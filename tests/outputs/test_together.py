@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.example_profiles import control, training
-from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, thread
 from support.example_workers import crew, ids, stepping
 from support.virtual_programs import Program
 from ticktree.analysis import Finding
@@ -75,7 +75,7 @@ def test_each_role_has_a_row_of_what_it_did_with_its_time():
 
 def wait_of(wakers) -> Profile:
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
-    return crew(stepping([4] * 4), wait, others=[writer(LEARNER, "learner", last_ns=S)])
+    return crew(stepping([4] * 4), wait, others=[thread(LEARNER, "learner", last_ns=S)])
 
 
 def notes(profile: Profile, options: ViewOptions = PLAIN) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def test_long_lists_of_wakers_are_cut_unless_all_are_requested():
     steps = [stepping([1] * 4, name=name) for name in names]
     wakers = {Waker("q", LEARNER, ids(4)[0], name): Wakes(20, 100 * MS, 0) for name in names}
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
-    profile = crew(*steps, wait, others=[writer(LEARNER, "learner", last_ns=S)])
+    profile = crew(*steps, wait, others=[thread(LEARNER, "learner", last_ns=S)])
     assert notes(profile)[-1] == "40% for others"
     assert len(notes(profile)) == 4
     assert len(notes(profile, ViewOptions(all=True))) == 5
@@ -180,7 +180,7 @@ def test_advice_is_safe_to_show():
 
 def test_only_the_next_recommendations_are_shown_unless_all_are_requested():
     crews = [
-        writer(f"{role}{n}-7/1", f"crew {role}", n)
+        thread(f"{role}{n}-7/1", f"crew {role}", n)
         for role in range(1, RECOMMENDATIONS_SHOWN + 3)
         for n in range(4)
     ]

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from support.example_trainers import MS, Trainer, node, straggling_trainer, writer
+from support.example_trainers import MS, Trainer, node, straggling_trainer, thread
 from support.example_workers import crew, ids, stepping
 from support.profile_strategies import profiles
 from ticktree.analysis.context import Context
@@ -89,7 +89,7 @@ def test_by_role_all_workers_of_a_role_are_summed_and_counted():
 
 
 def test_by_thread_threads_of_one_process_have_columns_of_their_own():
-    helper = writer("100-7/2", "loader", is_main=False)
+    helper = thread("100-7/2", "loader", is_main=False)
     took = {ids(1)[0]: [5 * MS], helper.id: [3 * MS]}
     profile = crew(node("step", took, beside=True), count=1, others=[helper])
     assert titles(tree_by(profile, ALL, "thread"))[2:4] == ["env worker", "loader"]
@@ -99,7 +99,7 @@ def test_by_thread_threads_of_one_process_have_columns_of_their_own():
 def test_the_heading_says_how_many_of_which_role():
     assert "5 processes: learner, 4 × env worker" in shown(straggling_trainer())
     assert "5 threads: learner, 4 × env worker" in shown(straggling_trainer(), by="thread")
-    many = [writer(f"{n}-1/1", f"role {n}", n + 1) for n in range(9)]
+    many = [thread(f"{n}-1/1", f"role {n}", n + 1) for n in range(9)]
     profile = crew(stepping([5]), count=1, others=many)
     assert "10 processes: env worker, role 0, role 1, 7 others" in shown(profile, width=200)
 
@@ -110,7 +110,7 @@ def test_a_single_process_is_not_mentioned_without_by():
     assert "1 process: env worker" in shown(profile, by="process")
 
 
-def test_a_profile_without_writers_is_the_plain_tree():
+def test_a_profile_without_threads_is_the_plain_tree():
     profile = Profile(root=straggling_trainer().root)
     assert shown(profile, by="process") == shown(profile)
 
@@ -127,7 +127,7 @@ def test_processes_that_outlived_their_parent_are_marked_and_noted_there():
 @given(profiles(), st.sampled_from(["process", "thread", "role"]))
 def test_there_are_as_many_cells_as_columns(profile, by):
     profile = replace(profile, samples=None)  # of a run without sections they make another tree
-    if not profile.writers or is_empty(profile):
+    if not profile.threads or is_empty(profile):
         return
     for table in tables(tree_by(profile, ALL, by)):
         assert {len(entry.cells) for entry in table.entries} <= {len(table.heads)}
@@ -139,8 +139,8 @@ def test_there_are_as_many_cells_as_columns(profile, by):
 @example("\u08ca")  # of none
 def test_a_role_of_any_name_can_neither_move_the_cursor_nor_break_a_table(name):
     profile = straggling_trainer()
-    renamed = {key: replace(one, role=name + one.role) for key, one in profile.writers.items()}
-    profile = replace(profile, writers=renamed)
+    renamed = {key: replace(one, role=name + one.role) for key, one in profile.threads.items()}
+    profile = replace(profile, threads=renamed)
     for by in (None, "process", "role"):
         text = shown(profile, by=by, width=80)
         assert all(character == "\n" or character.isprintable() for character in text)

@@ -24,7 +24,7 @@ from ticktree.profile import (
 from ticktree.profile.stats import BASE_WIDTH_NS
 
 FIXTURE = Path(__file__).parent / "fixtures" / "profile-1.json"
-WRITERS = Path(__file__).parent / "fixtures" / "profile-1-writers.json"  # with what was added to it first
+THREADS = Path(__file__).parent / "fixtures" / "profile-1-threads.json"  # with what was added to it first
 
 
 @settings(max_examples=60)
@@ -62,14 +62,14 @@ def test_the_first_version_of_the_format_is_still_read():
 
 
 def test_what_was_added_to_the_first_version_is_read():
-    text = WRITERS.read_text(encoding="utf-8")
+    text = THREADS.read_text(encoding="utf-8")
     profile = Profile.from_json(text)
-    learner, actor, helper = sorted(profile.writers)
-    assert profile.writers[actor].role == "actor"
-    assert profile.writers[actor].members == 2
-    assert profile.writers[helper].last_ns is None
+    learner, actor, helper = sorted(profile.threads)
+    assert profile.threads[actor].role == "actor"
+    assert profile.threads[actor].members == 2
+    assert profile.threads[helper].last_ns is None
     act, wait = profile.root.at("train/act"), profile.root.at("train/wait")
-    assert act.by_writer == {actor: Share(1, 4_000_000, 4_000_000), helper: Share(1, 5_000_000, 5_000_000)}
+    assert act.by_thread == {actor: Share(1, 4_000_000, 4_000_000), helper: Share(1, 5_000_000, 5_000_000)}
     assert wait.wakers == {Waker("batch", learner, actor, "train/act"): Wakes(1, 4_500_000, 30_000)}
     assert profile.critical == {
         CriticalNode(actor, "train/act"): 4_470_000,
@@ -214,46 +214,46 @@ ACT, WAIT = "tree.children.0.children.0", "tree.children.0.children.2"
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        (f"{ACT}.by_writer", [[1, 2, 9_000_000, 9_000_000], [1, 0, 0, 0]], "same writer twice"),
-        (f"{ACT}.by_writer", [[3, 2, 9_000_000, 9_000_000]], "a writer that there is not"),
-        (f"{ACT}.by_writer", [[-1, 2, 9_000_000, 9_000_000]], "a writer that there is not"),
-        (f"{ACT}.by_writer", [[1, 2, 9_000_000]], "4 numbers per row"),
-        (f"{ACT}.by_writer", [[1, 2, 9_000_000, 9e6]], "whole numbers"),
-        (f"{ACT}.by_writer", [[True, 2, 9_000_000, 9_000_000]], "whole numbers"),
-        (f"{ACT}.by_writer", [[1, 2, 2**96, 9_000_000]], "beyond anything"),
-        (f"{ACT}.by_writer", ["abcd"], "list of lists"),
-        (f"{ACT}.by_writer", {}, "should be a list"),
-        (f"{ACT}.by_writer", [[1, 1, 9_000_000, 9_000_000]], "not its own together"),
-        (f"{ACT}.by_writer", [[1, 3, 1, 9_000_000], [2, -1, 8_999_999, 0]], "negative"),
+        (f"{ACT}.by_thread", [[1, 2, 9_000_000, 9_000_000], [1, 0, 0, 0]], "same thread twice"),
+        (f"{ACT}.by_thread", [[3, 2, 9_000_000, 9_000_000]], "a thread that there is not"),
+        (f"{ACT}.by_thread", [[-1, 2, 9_000_000, 9_000_000]], "a thread that there is not"),
+        (f"{ACT}.by_thread", [[1, 2, 9_000_000]], "4 numbers per row"),
+        (f"{ACT}.by_thread", [[1, 2, 9_000_000, 9e6]], "whole numbers"),
+        (f"{ACT}.by_thread", [[True, 2, 9_000_000, 9_000_000]], "whole numbers"),
+        (f"{ACT}.by_thread", [[1, 2, 2**96, 9_000_000]], "beyond anything"),
+        (f"{ACT}.by_thread", ["abcd"], "list of lists"),
+        (f"{ACT}.by_thread", {}, "should be a list"),
+        (f"{ACT}.by_thread", [[1, 1, 9_000_000, 9_000_000]], "not its own together"),
+        (f"{ACT}.by_thread", [[1, 3, 1, 9_000_000], [2, -1, 8_999_999, 0]], "negative"),
         (f"{WAIT}.woken_by", [{}], "'channel' should be a string"),
         (f"{WAIT}.woken_by.0.by", 3, "'by' is the place of none of the 3"),
-        (f"{WAIT}.woken_by.0.writer", "7-70/18", "'writer' should be a whole number"),
+        (f"{WAIT}.woken_by.0.thread", "7-70/18", "'thread' should be a whole number"),
         (f"{WAIT}.woken_by.0.handover_ns", 4_500_001, "not part of a wait"),
         (f"{WAIT}.woken_by.0.count", 0, "never woke"),
         (f"{WAIT}.woken_by.0.path", "nowhere", "no node 'nowhere'"),
-        ("writers.0.id", "9-91/18", "is there twice"),
-        ("writers.1.parent", "nowhere", "parent is no node"),
-        ("writers.1.parent", None, "'parent' should be a string"),
-        ("writers.1.members", 0, "has no members"),
-        ("writers.1.is_main", 1, "should be true or false"),
-        ("writers.1.last_ns", 5, "cannot be"),
-        ("writers.1.last_ns", None, "only one is known"),
-        ("writers", [], "a writer that there is not|place of none of the 0"),
+        ("threads.0.id", "9-91/18", "is there twice"),
+        ("threads.1.parent", "nowhere", "parent is no node"),
+        ("threads.1.parent", None, "'parent' should be a string"),
+        ("threads.1.members", 0, "has no members"),
+        ("threads.1.is_main", 1, "should be true or false"),
+        ("threads.1.last_ns", 5, "cannot be"),
+        ("threads.1.last_ns", None, "only one is known"),
+        ("threads", [], "a thread that there is not|place of none of the 0"),
         ("critical_path.0.ns", 0, "took no time"),
-        ("critical_path.0.writer", -1, "'writer' is the place of none"),
+        ("critical_path.0.thread", -1, "'thread' is the place of none"),
         ("critical_path.0.path", "nowhere", "no node 'nowhere'"),
         ("critical_path", {}, "should be a list"),
     ],
 )
-def test_a_writer_that_cannot_be_is_refused_by_name(path, value, reason):
+def test_a_thread_that_cannot_be_is_refused_by_name(path, value, reason):
     with pytest.raises(ProfileError, match=reason) as error_info:
-        Profile.from_json(broken(path, value, WRITERS))
+        Profile.from_json(broken(path, value, THREADS))
     assert "\n" not in str(error_info.value)
 
 
-@pytest.mark.parametrize("path", ["writers", "critical_path", f"{WAIT}.woken_by"])
-def test_the_same_writer_waker_or_critical_place_twice_is_refused(path):
-    document = sample(WRITERS)
+@pytest.mark.parametrize("path", ["threads", "critical_path", f"{WAIT}.woken_by"])
+def test_the_same_thread_waker_or_critical_place_twice_is_refused(path):
+    document = sample(THREADS)
     at = document
     for step in path.split("."):
         at = at[int(step) if step.isdigit() else step]
@@ -278,7 +278,7 @@ def test_the_same_node_loop_or_call_site_twice_is_refused():
 
 
 @settings(max_examples=150)
-@given(st.data(), st.sampled_from([FIXTURE, WRITERS]))
+@given(st.data(), st.sampled_from([FIXTURE, THREADS]))
 def test_a_file_with_one_value_changed_is_refused_or_holds(data, fixture):
     document = at = sample(fixture)
     while True:

@@ -23,10 +23,10 @@ from support.profile_strategies import (
     nodes,
     profiles,
     stats,
+    threads,
     windows,
-    writers,
 )
-from ticktree.profile import Gauge, Loop, Node, Profile, Stats, Windows, Writer
+from ticktree.profile import Gauge, Loop, Node, Profile, Stats, Thread, Windows
 from ticktree.profile.table import Mergeable, ModelPart, columns, merge
 
 SOURCE = Path(__file__).parents[2] / "src" / "ticktree"
@@ -36,7 +36,7 @@ ALIKE = [
     nodes("train"),
     loops("train"),
     gauges("queue"),
-    writers("7-70/18", [""]),
+    threads("7-70/18", [""]),
     latenesses(),
     memories(),
     stats,
@@ -121,7 +121,7 @@ def test_random_profiles_vary_every_field_of_every_table():
 
 def test_every_field_has_a_merge_rule_and_a_place_in_json():
     derived = {"stats", "total_ns", "children"}
-    for kind in (Node, Loop, Gauge, Writer, Profile):
+    for kind in (Node, Loop, Gauge, Thread, Profile):
         table = {column.name: column for column in columns(kind)}
         assert table.keys() == {field.name for field in fields(kind)} - (derived if kind is Node else set())
         assert [name for name, column in table.items() if column.merge is None] == []

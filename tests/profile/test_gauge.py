@@ -56,7 +56,7 @@ def test_the_last_reading_is_the_latest_whoever_merges():
     assert (earlier_gauge + later_gauge).last == (later_gauge + earlier_gauge).last == 3.0
 
 
-def test_readings_made_at_once_are_ranked_by_their_writer():
+def test_readings_made_at_once_are_ranked_by_their_process():
     gauge_a, gauge_b = gauge_of("queue", [7.0], 100, "a"), gauge_of("queue", [3.0], 100, "b")
     assert (gauge_a + gauge_b).last == (gauge_b + gauge_a).last == 3.0
 

@@ -29,7 +29,7 @@ def test_only_the_eight_worst_ticks_are_kept_the_longest_first():
     assert [tick.duration_ns for tick in worst] == list(range(19, 11, -1))
 
 
-def test_the_first_ticks_are_the_earliest_writers():
+def test_the_first_ticks_are_the_earliest_threads():
     earlier, later = FirstTicks(5, "b", (1, 2)), FirstTicks(6, "a", (3,))
     loops = [Loop(path="a", first_ticks=first) for first in (earlier, later)]
     assert merge(loops).first_ticks == merge(reversed(loops)).first_ticks == earlier

@@ -99,27 +99,27 @@ def test_device_memory_is_kept_next_to_resident_memory():
     assert (merged.memory, merged.device_memory) == (Memory(1, 0, 3), on_device)
 
 
-def test_concurrent_nodes_and_nodes_of_several_writers_are_parallel():
+def test_concurrent_nodes_and_nodes_of_several_threads_are_parallel():
     assert tree("x", concurrent_ns=-1).parallel
     both = {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
     one_waits = {"1-1/18": Share(2, 4, 4), "2-2/18": Share(0, 6, 6)}
-    assert tree("x", 10, steady=Stats.of([4, 6]), by_writer=both).parallel
-    assert not tree("x", 10, steady=Stats.of([4, 6]), by_writer=one_waits).parallel
+    assert tree("x", 10, steady=Stats.of([4, 6]), by_thread=both).parallel
+    assert not tree("x", 10, steady=Stats.of([4, 6]), by_thread=one_waits).parallel
 
 
-def test_the_writers_parts_of_a_node_sum_to_it():
-    one = tree("x", 4, steady=Stats.of([4]), by_writer={"1-1/18": Share(1, 4, 4)})
-    other = tree("x", 6, steady=Stats.of([6]), by_writer={"2-2/18": Share(1, 6, 6)})
-    assert (one + other).by_writer == {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
-    assert (one + one).by_writer == {"1-1/18": Share(2, 8, 8)}
+def test_the_threads_parts_of_a_node_sum_to_it():
+    one = tree("x", 4, steady=Stats.of([4]), by_thread={"1-1/18": Share(1, 4, 4)})
+    other = tree("x", 6, steady=Stats.of([6]), by_thread={"2-2/18": Share(1, 6, 6)})
+    assert (one + other).by_thread == {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
+    assert (one + one).by_thread == {"1-1/18": Share(2, 8, 8)}
     assert (one + other).attributed
 
 
-def test_writers_are_unknown_if_part_of_the_calls_has_no_writer():
-    known = tree("x", 4, steady=Stats.of([4]), by_writer={"1-1/18": Share(1, 4, 4)})
+def test_threads_are_unknown_if_part_of_the_calls_has_no_thread():
+    known = tree("x", 4, steady=Stats.of([4]), by_thread={"1-1/18": Share(1, 4, 4)})
     for unattributed in (tree("x", steady=Stats.of([0])), tree("x", 1), tree("x", 0, tree("y", 1))):
         assert not unattributed.attributed
-        assert (known + unattributed).by_writer == (unattributed + known).by_writer == {}
+        assert (known + unattributed).by_thread == (unattributed + known).by_thread == {}
         assert not list((known + unattributed).problems())
 
 
@@ -181,11 +181,11 @@ def test_a_node_is_unlike_anything_else():
         {"device_memory": Memory(1, 0, 5, 6)},
         {"open": OpenCalls(0, 0)},
         {"warmup": replace(Stats.of([1]), count=2)},
-        {"by_writer": {"1-1/18": Share(1, 10, 10)}},
-        {"by_writer": {"1-1/18": Share(2, 9, 10)}},
-        {"by_writer": {"1-1/18": Share(2, 10, 9)}},
-        {"by_writer": {"1-1/18": Share(3, 0, 0), "2-2/18": Share(-1, 10, 10)}},
-        {"by_writer": {"1-1/18": Share(2, 0, 11), "2-2/18": Share(0, 10, -1)}},
+        {"by_thread": {"1-1/18": Share(1, 10, 10)}},
+        {"by_thread": {"1-1/18": Share(2, 9, 10)}},
+        {"by_thread": {"1-1/18": Share(2, 10, 9)}},
+        {"by_thread": {"1-1/18": Share(3, 0, 0), "2-2/18": Share(-1, 10, 10)}},
+        {"by_thread": {"1-1/18": Share(2, 0, 11), "2-2/18": Share(0, 10, -1)}},
         {"wakers": {Waker("batch", "1-1/18", "2-2/18", ""): Wakes(0, 0, 0)}},
         {"wakers": {Waker("batch", "1-1/18", "2-2/18", ""): Wakes(1, 2, 3)}},
         {"wakers": {Waker("batch", "1-1/18", "2-2/18", ""): Wakes(1, 2, -1)}},

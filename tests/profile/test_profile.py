@@ -16,9 +16,9 @@ from ticktree.profile import (
     ProfileError,
     Share,
     Stats,
+    Thread,
     Waker,
     Wakes,
-    Writer,
 )
 
 
@@ -80,12 +80,12 @@ def test_a_broken_rule_is_named_with_its_node_in_one_line():
         ({"losses": {"unwound": -1}}, "loss is negative"),
         ({"metadata": {"x": frozenset({float("inf")})}}, "not a finite number"),
         ({"gauges": {"a": gauge_of("b", [1.0])}}, "another name"),
-        ({"writers": {"1-1/18": Writer(id="1-1/19")}}, "another id"),
-        ({"writers": {"1-1/18": Writer(id="1-1/18", parent="nowhere")}}, "parent is no node"),
-        ({"writers": {"1-1/18": Writer(id="1-1/18", members=0)}}, "has no members"),
-        ({"critical": {CriticalNode("1-1/18", ""): 5}}, "no writer '1-1/18'"),
-        ({"root": Node(name="root", by_writer={"1-1/18": Share()})}, "one of its writers is not known"),
-        ({"root": Node(name="root", wakers={Waker("a", "b", "c", ""): Wakes(1, 2, 1)})}, "no writer '[bc]'"),
+        ({"threads": {"1-1/18": Thread(id="1-1/19")}}, "another id"),
+        ({"threads": {"1-1/18": Thread(id="1-1/18", parent="nowhere")}}, "parent is no node"),
+        ({"threads": {"1-1/18": Thread(id="1-1/18", members=0)}}, "has no members"),
+        ({"critical": {CriticalNode("1-1/18", ""): 5}}, "no thread '1-1/18'"),
+        ({"root": Node(name="root", by_thread={"1-1/18": Share()})}, "one of its threads is not known"),
+        ({"root": Node(name="root", wakers={Waker("a", "b", "c", ""): Wakes(1, 2, 1)})}, "no thread '[bc]'"),
         ({"gauges": {"a": replace(gauge_of("a", [1.0]), zeros=3)}}, "4 readings are filed"),
     ],
 )
@@ -94,7 +94,7 @@ def test_an_impossible_value_is_refused(change, rule):
         replace(Profile.empty(), **change).check()
 
 
-WRITERS = {key: Writer(id=key) for key in ("1-1/18", "2-2/18")}
+THREADS = {key: Thread(id=key) for key in ("1-1/18", "2-2/18")}
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ WRITERS = {key: Writer(id=key) for key in ("1-1/18", "2-2/18")}
 )
 def test_a_critical_path_that_cannot_be_is_refused(place, ns, rule):
     with pytest.raises(ProfileError, match=rule):
-        Profile(writers=WRITERS, critical={place: ns}).check()
+        Profile(threads=THREADS, critical={place: ns}).check()
 
 
 def test_a_waker_in_a_node_that_is_not_there_is_refused():
     root = Node(name="root", wakers={Waker("batch", "1-1/18", "2-2/18", "nowhere"): Wakes(1, 2, 1)})
     with pytest.raises(ProfileError, match="no node 'nowhere'"):
-        Profile(root, writers=WRITERS).check()
+        Profile(root, threads=THREADS).check()
 
 
 def test_a_loop_that_cannot_be_is_refused_by_its_path():

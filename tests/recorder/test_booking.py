@@ -103,7 +103,7 @@ def test_another_threads_bookings_go_to_a_tree_of_its_own_at_the_same_place(reco
     booked = node(recorder, "forward/cuda:0@device")
     assert (booked.count, booked.total_ns, booked.concurrent_ns) == (4, 1200, 1200)
     assert times(recorder)["forward"] == 40
-    main_count, *other_counts = [share.count for _, share in sorted(booked.by_writer.items())]
+    main_count, *other_counts = [share.count for _, share in sorted(booked.by_thread.items())]
     assert (main_count, sum(other_counts)) == (1, 3)  # a thread that has ended may give its tree to the next
 
 

@@ -193,8 +193,8 @@ def test_each_task_counts_for_the_thread_that_did_it(recorder):
     profile = recorder.snapshot()
     counted = Counter()
     for name in ("one", "two"):
-        for writer, share in profile.root.at(f"main/{name}").by_writer.items():
-            counted[name, profile.writers[writer].thread_name] += share.count
+        for thread, share in profile.root.at(f"main/{name}").by_thread.items():
+            counted[name, profile.threads[thread].thread_name] += share.count
     assert counted == done
 
 

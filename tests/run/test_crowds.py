@@ -1,4 +1,4 @@
-"""Hundreds of processes of one role: the short-lived ones become one writer, and no sum changes."""
+"""Hundreds of processes of one role: the short-lived ones become one thread, and no sum changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from support.process_families import FAMILY, family
-from ticktree.profile import Node, Profile, Writer
+from ticktree.profile import Node, Profile, Thread
 from ticktree.profile.measures import Share
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.reader import MAX_SEPARATE, merge_short_lived, read_images
@@ -15,8 +15,8 @@ from ticktree.run.reading.reader import MAX_SEPARATE, merge_short_lived, read_im
 
 def same_role_profile(count, role="worker"):
     """Return processes of one role with one section, each a nanosecond longer-lived than the previous one."""
-    writers = {
-        f"{pid}-1/16": Writer(
+    threads = {
+        f"{pid}-1/16": Thread(
             id=f"{pid}-1/16",
             run="r",
             process_name=f"{role}-{pid}",
@@ -27,9 +27,9 @@ def same_role_profile(count, role="worker"):
         )
         for pid in range(1, count + 1)
     }
-    shares = {key: Share(2, 10, 10) for key in writers}
-    node = Node(name="job", self_ns=10 * count, by_writer=shares)
-    return Profile(root=Node(name="root", children={"job": node}), writers=writers)
+    shares = {key: Share(2, 10, 10) for key in threads}
+    node = Node(name="job", self_ns=10 * count, by_thread=shares)
+    return Profile(root=Node(name="root", children={"job": node}), threads=threads)
 
 
 def test_few_processes_stay_separate():
@@ -37,26 +37,26 @@ def test_few_processes_stay_separate():
     assert merge_short_lived(profile) is profile
 
 
-def test_the_longest_lived_processes_stay_separate_and_the_rest_become_one_writer():
+def test_the_longest_lived_processes_stay_separate_and_the_rest_become_one_thread():
     merged = merge_short_lived(same_role_profile(MAX_SEPARATE + 50))
-    assert len(merged.writers) == MAX_SEPARATE + 1
-    (group,) = [writer for writer in merged.writers.values() if writer.members > 1]
+    assert len(merged.threads) == MAX_SEPARATE + 1
+    (group,) = [thread for thread in merged.threads.values() if thread.members > 1]
     assert (group.id, group.members, group.started_ns, group.last_ns) == ("1-1/16", 50, 1, 100)
     assert group.is_main
-    shares = merged.root.at("job").by_writer
+    shares = merged.root.at("job").by_thread
     assert shares[group.id] == Share(100, 500, 500)
     assert len(shares) == MAX_SEPARATE + 1
 
 
 def test_the_limit_applies_to_each_role():
     workers, actors = same_role_profile(200), same_role_profile(200, role="actor")
-    renumbered = {key.replace("-1/", "-2/"): writer for key, writer in actors.writers.items()}
+    renumbered = {key.replace("-1/", "-2/"): thread for key, thread in actors.threads.items()}
     combined = Profile(
         root=workers.root,
-        writers={**workers.writers, **{key: replace(writer, id=key) for key, writer in renumbered.items()}},
+        threads={**workers.threads, **{key: replace(thread, id=key) for key, thread in renumbered.items()}},
     )
     assert merge_short_lived(combined) is combined
-    assert len(merge_short_lived(combined, max_separate=100).writers) == 202
+    assert len(merge_short_lived(combined, max_separate=100).threads) == 202
 
 
 @pytest.mark.parametrize("max_separate", [0, 1, 3])
@@ -65,8 +65,8 @@ def test_merging_workers_changes_no_sum_and_the_profile_stays_valid(max_separate
     profile = read_images(images, "run", [])
     merged = merge_short_lived(profile, max_separate)
     merged.check()
-    assert len(merged.writers) < len(profile.writers)
-    assert sum(writer.members for writer in merged.writers.values() if writer.is_main) == len(FAMILY)
+    assert len(merged.threads) < len(profile.threads)
+    assert sum(thread.members for thread in merged.threads.values() if thread.is_main) == len(FAMILY)
     assert sum(merged.critical.values()) == sum(profile.critical.values())
     for path, _, node in profile.root.walk():
         other = merged.root.at(path)
@@ -78,7 +78,7 @@ def test_merging_workers_changes_no_sum_and_the_profile_stays_valid(max_separate
         )
         assert list(other.children) == list(node.children)
         for field in ("count", "total_ns", "self_ns"):
-            sums = [sum(getattr(share, field) for share in row.by_writer.values()) for row in (node, other)]
+            sums = [sum(getattr(share, field) for share in row.by_thread.values()) for row in (node, other)]
             assert sums[0] == sums[1]
         sums = [sum(wakes.count for wakes in row.wakers.values()) for row in (node, other)]
         assert sums[0] == sums[1]

@@ -130,7 +130,7 @@ def test_a_childs_file_adds_its_profile_to_the_node_where_it_was_started(parent_
 
 @settings(max_examples=30, deadline=None)
 @given(programs)
-def test_every_nanosecond_of_every_node_belongs_to_a_writer(program):
+def test_every_nanosecond_of_every_node_belongs_to_a_thread(program):
     for _, _, node in join_images([image_of(program, 1)]).root.walk():
         assert node.attributed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ticktree.fleet.node_parts import end_part, find_part, join_part, local_run, run_reference
-from ticktree.profile import Node, Profile, Stats, Writer
+from ticktree.profile import Node, Profile, Stats, Thread
 from ticktree.profile.measures import Share
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.parts import FOLDER, read_parts, write_part
@@ -29,10 +29,10 @@ def part(count, run="part-of-a-node"):
         name="step",
         self_ns=count,
         steady=Stats.of([1] * count),
-        by_writer={"7-1/1": Share(count, count, count)},
+        by_thread={"7-1/1": Share(count, count, count)},
     )
     return Profile(
-        root=Node(name="root", children={"step": step}), writers={"7-1/1": Writer(id="7-1/1", run=run)}
+        root=Node(name="root", children={"step": step}), threads={"7-1/1": Thread(id="7-1/1", run=run)}
     )
 
 
@@ -43,8 +43,8 @@ def test_only_the_last_profile_of_each_part_counts(run):
     profile = run.profile()
     profile.check()
     assert profile.root.children["step"].count == 15
-    assert {writer.run for writer in profile.writers.values()} == {run.id}
-    assert len(profile.writers) == 2, "processes of the same number on two machines are two"
+    assert {thread.run for thread in profile.threads.values()} == {run.id}
+    assert len(profile.threads) == 2, "processes of the same number on two machines are two"
 
 
 def test_finishing_includes_the_parts_and_later_parts_are_ignored(run):

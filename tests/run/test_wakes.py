@@ -39,8 +39,8 @@ def image():
 
 
 def ids_of(profile):
-    main = next(writer.id for writer in profile.writers.values() if writer.is_main)
-    helper = next(writer.id for writer in profile.writers.values() if not writer.is_main)
+    main = next(thread.id for thread in profile.threads.values() if thread.is_main)
+    helper = next(thread.id for thread in profile.threads.values() if not thread.is_main)
     return main, helper
 
 
@@ -77,7 +77,7 @@ def test_wake_edges_between_processes_do_not_depend_on_the_order_of_their_files(
         profile = read_images(map(Image, images), "run", [])
         profile.check()
         wakers = profile.root.at("train/wait").wakers
-        assert {(waker.writer.partition("-")[0], waker.by.partition("-")[0]) for waker in wakers} == {
+        assert {(waker.thread.partition("-")[0], waker.by.partition("-")[0]) for waker in wakers} == {
             ("1", "2"),
             ("2", "1"),
         }
@@ -93,7 +93,7 @@ def test_a_waker_without_a_file_is_a_loss(image):
 def test_time_in_unknown_processes_on_the_critical_path_counts_for_the_thread_at_its_end(image):
     profile = profile_of(changed(image, place(layout.Header, "pid"), 8))
     assert sum(profile.critical.values()) == 165
-    assert {writer for writer, _ in profile.critical} == {ids_of(profile)[0]}
+    assert {thread for thread, _ in profile.critical} == {ids_of(profile)[0]}
 
 
 def test_a_child_process_has_no_critical_path(image):

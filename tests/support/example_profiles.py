@@ -324,7 +324,7 @@ def gauge_of(name: str, readings: list[float]) -> Gauge:
         name=name,
         last=readings[-1],
         last_wall_ns=1_783_160_500_000_000_000,
-        writer="77",
+        process="77",
         count=len(readings),
         min=min(readings),
         max=max(readings),

@@ -70,7 +70,9 @@ def _profile(timeline: Timeline) -> Profile:
     """The nodes that the calls are of."""
 
     def node(path: str, name: str) -> Node:
-        below = [called.path for called in timeline.nodes if called.path.startswith(f"{path}/" if path else "")]
+        below = [
+            called.path for called in timeline.nodes if called.path.startswith(f"{path}/" if path else "")
+        ]
         depth = len(path.split("/")) if path else 0
         names = sorted({node_path.split("/")[depth] for node_path in below if node_path != path})
         children = {

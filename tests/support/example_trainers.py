@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ticktree.profile import CriticalNode, Loop, Node, Profile, Share, Stats, Waker, Wakes, Windows, Writer
+from ticktree.profile import CriticalNode, Loop, Node, Profile, Share, Stats, Thread, Waker, Wakes, Windows
 
 US, MS, S = 10**3, 10**6, 10**9
 
@@ -14,31 +14,31 @@ LEARNER = "4200-77/4200"
 
 
 def worker(number: int) -> str:
-    """The id of the writer that is the worker of this number."""
+    """The id of the thread that is the worker of this number."""
     return f"{4300 + number}-{900 + number}/{4300 + number}"
 
 
-def writer(
+def thread(
     name: str, role: str = "env worker", started_ns: int = 0, last_ns: int = 40 * S, **fields
-) -> Writer:
+) -> Thread:
     """A process's main thread."""
     fields = {"run": "run-1", "process_name": role, "is_main": True, **fields}
-    return Writer(id=name, role=role, started_ns=started_ns, last_ns=last_ns, **fields)
+    return Thread(id=name, role=role, started_ns=started_ns, last_ns=last_ns, **fields)
 
 
 def node(
     name: str, took: Mapping[str, Sequence[int]], *children: Node, beside: bool = False, **fields
 ) -> Node:
-    """A node whose calls took so long, by writer; `beside` all else where its writers are others than its parent's."""
+    """A node whose calls took so long, by thread; `beside` all else where its threads are others than its parent's."""
     shares = {}
-    for writer_id, durations in took.items():
+    for thread_id, durations in took.items():
         below = [
-            child.by_writer[writer_id]
+            child.by_thread[thread_id]
             for child in children
-            if writer_id in child.by_writer and not child.concurrent_ns
+            if thread_id in child.by_thread and not child.concurrent_ns
         ]
         self_ns = sum(durations) - sum(share.total_ns for share in below)
-        shares[writer_id] = Share(len(durations), sum(durations), self_ns)
+        shares[thread_id] = Share(len(durations), sum(durations), self_ns)
     everything = [duration for durations in took.values() for duration in durations]
     return Node(
         name=name,
@@ -46,7 +46,7 @@ def node(
         concurrent_ns=sum(everything) if beside else 0,
         steady=Stats.of(everything),
         windows=Windows(),
-        by_writer=shares,
+        by_thread=shares,
         children={child.name: child for child in children},
         **fields,
     )
@@ -98,18 +98,18 @@ class Trainer:
         make = node("make envs", {LEARNER: [800 * MS]}, *self._workers())
         root = node("root", {LEARNER: []}, train, make)
         self_ns = 1_300 * MS
-        root = replace(root, self_ns=self_ns, by_writer=self._whole(root, self_ns))
+        root = replace(root, self_ns=self_ns, by_thread=self._whole(root, self_ns))
         loop = Loop(path="train", ticks=train.count, stats=train.steady, busy_ns=train.stats.sum_ns)
-        last_ns = root.by_writer[LEARNER].total_ns
-        writers = [writer(LEARNER, "learner", 0, last_ns)]
+        last_ns = root.by_thread[LEARNER].total_ns
+        threads = [thread(LEARNER, "learner", 0, last_ns)]
         for number, worker in enumerate(self.ids):
             started_ns = (1300 + number) * MS
-            writers.append(writer(worker, started_ns=started_ns, last_ns=last_ns, parent="make envs"))
+            threads.append(thread(worker, started_ns=started_ns, last_ns=last_ns, parent="make envs"))
         metadata = {"name": "ppo-walker", "command": "train.py --workers 4", "clock": "TSC"}
         return Profile(
             root=root,
             loops={"train": loop},
-            writers={worker.id: worker for worker in writers},
+            threads={worker.id: worker for worker in threads},
             critical=self._critical() if self.signals else {},
             metadata={key: frozenset({value}) for key, value in metadata.items()},
         )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from support.example_trainers import MS, S, node, writer
+from support.example_trainers import MS, S, node, thread
 from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import Role, roles
-from ticktree.profile import Node, Profile, Writer
+from ticktree.profile import Node, Profile, Thread
 
 
 def ids(count: int) -> list[str]:
@@ -16,15 +16,15 @@ def ids(count: int) -> list[str]:
 
 
 def crew(
-    *children: Node, count: int = 4, run_ns: int = 10 * S, others: Sequence[Writer] = (), **fields
+    *children: Node, count: int = 4, run_ns: int = 10 * S, others: Sequence[Thread] = (), **fields
 ) -> Profile:
     """A run of workers with the nodes `children`, and of others."""
-    writers = [
-        writer(writer_id, started_ns=start_ns, last_ns=run_ns, **fields)
-        for start_ns, writer_id in enumerate(ids(count))
+    threads = [
+        thread(thread_id, started_ns=start_ns, last_ns=run_ns, **fields)
+        for start_ns, thread_id in enumerate(ids(count))
     ]
     root = Node(name="root", children={child.name: child for child in children})
-    profile = Profile(root=root, writers={writer_id.id: writer_id for writer_id in [*writers, *others]})
+    profile = Profile(root=root, threads={thread_id.id: thread_id for thread_id in [*threads, *others]})
     profile.check()
     return profile
 

@@ -44,8 +44,8 @@ class LedgerRow:
         """What each of `units` had of it."""
         together: dict[str, int] = {}
         for node in self.nodes:
-            for writer, share in node.by_writer.items():
-                together[writer] = together.get(writer, 0) + (
+            for thread, share in node.by_thread.items():
+                together[thread] = together.get(thread, 0) + (
                     share.self_ns if self.is_self else share.total_ns
                 )
         return amounts(together, units)

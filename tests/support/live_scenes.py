@@ -9,7 +9,7 @@ from dataclasses import replace
 import ticktree
 from support.example_samples import CRUNCH, MAIN, NAP, sampled, stack, unmarked
 from ticktree.live.source import LiveReading
-from ticktree.profile import Node, Profile, Share, Writer
+from ticktree.profile import Node, Profile, Share, Thread
 
 MS = 1_000_000
 US = 1_000
@@ -134,18 +134,18 @@ def many(count: int) -> list[LiveReading]:
     return readings
 
 
-def attributed(profile: Profile, writer: Writer, beside: bool) -> Profile:
-    """All of a profile as one writer's."""
+def attributed(profile: Profile, thread: Thread, beside: bool) -> Profile:
+    """All of a profile as one thread's."""
     nodes: dict[str, Node] = {}
     for path, depth, node in reversed(list(profile.root.walk())):
         below = {name: nodes.pop(f"{path}/{name}" if path else name) for name in node.children}
         nodes[path] = replace(
             node,
             children=below,
-            by_writer={writer.id: Share(node.count, node.total_ns, node.self_ns)},
+            by_thread={thread.id: Share(node.count, node.total_ns, node.self_ns)},
             concurrent_ns=node.total_ns if beside and depth == 1 else node.concurrent_ns,
         )
-    return replace(profile, root=nodes[""], writers={writer.id: writer})
+    return replace(profile, root=nodes[""], threads={thread.id: thread})
 
 
 def trainer(actors: int = 3) -> list[LiveReading]:
@@ -168,7 +168,7 @@ def _learn(recorder: ticktree.Recorder, rounds: int) -> Profile:
                 recorder.advance(700 * MS)
             with recorder.section("update"):
                 recorder.advance(380 * MS)
-    learner = Writer(
+    learner = Thread(
         id="10-1/0", process_name="train.py", role="learner", is_main=True, started_ns=0, last_ns=1
     )
     return attributed(recorder.snapshot(), learner, beside=False)
@@ -183,7 +183,7 @@ def _act(recorder: ticktree.Recorder, rounds: int, index: int, actors: int) -> P
                 with recorder.section("policy"):
                     recorder.advance(9 * MS)
     name = f"Process-{index + 1}"
-    actor = Writer(
+    actor = Thread(
         id=f"{20 + index}-1/0", process_name=name, role="actor", is_main=True, started_ns=5, last_ns=6
     )
     return attributed(recorder.snapshot(), actor, beside=True)

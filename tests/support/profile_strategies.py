@@ -31,13 +31,13 @@ from ticktree.profile import (
     Samples,
     Share,
     Stats,
+    Thread,
     Waker,
     Wakes,
     Weight,
     Windows,
     Work,
     WorstTick,
-    Writer,
 )
 from ticktree.profile.gauge import GaugeWindows
 from ticktree.profile.loop import longest_ticks
@@ -101,20 +101,20 @@ def wakes(draw):
 
 wakers = st.builds(Waker, st.sampled_from(["batch", "join"]), ids, ids, st.just(""))
 woken = st.dictionaries(wakers, wakes(), max_size=2)
-its_writers = st.lists(ids, max_size=3, unique=True)
+its_threads = st.lists(ids, max_size=3, unique=True)
 
 
 @st.composite
 def shared_out(draw, node):
-    """The node with its calls and times dealt out to writers; nobody's, where there are none."""
+    """The node with its calls and times dealt out to threads; nobody's, where there are none."""
     parts = {}
     remaining = Share(node.count, node.total_ns, node.self_ns)
-    writers = draw(its_writers)
-    for writer in writers[1:]:
+    threads = draw(its_threads)
+    for thread in threads[1:]:
         count, self_ns = draw(st.integers(0, remaining.count)), draw(st.integers(0, remaining.self_ns))
-        parts[writer] = Share(count, draw(amounts), self_ns)
-        remaining += Share(-count, -parts[writer].total_ns, -self_ns)
-    return replace(node, by_writer={**parts, writers[0]: remaining} if writers else {})
+        parts[thread] = Share(count, draw(amounts), self_ns)
+        remaining += Share(-count, -parts[thread].total_ns, -self_ns)
+    return replace(node, by_thread={**parts, threads[0]: remaining} if threads else {})
 
 
 @st.composite
@@ -234,7 +234,7 @@ def loops(draw, path):
 
 readings = st.floats(-1e9, 1e9, allow_nan=False) | st.integers(-5, 5).map(float)
 read = st.lists(readings, min_size=1, max_size=6)
-writer_names = st.sampled_from("ab")
+process_names = st.sampled_from("ab")
 
 
 @st.composite
@@ -242,11 +242,13 @@ def gauges(draw, name):
     values = draw(read)
     times = draw(st.none() | st.lists(amounts, min_size=len(values), max_size=len(values)))
     windows = times and GaugeWindows.of([*zip(times, values, strict=True)])
-    return gauge_of(name, values, draw(small), draw(writer_names), windows)
+    return gauge_of(name, values, draw(small), draw(process_names), windows)
 
 
-def gauge_of(name, values, last_wall_ns=0, writer="a", windows=None) -> Gauge:
-    return Gauge.of(name, values, last=values[-1], last_wall_ns=last_wall_ns, writer=writer, windows=windows)
+def gauge_of(name, values, last_wall_ns=0, process="a", windows=None) -> Gauge:
+    return Gauge.of(
+        name, values, last=values[-1], last_wall_ns=last_wall_ns, process=process, windows=windows
+    )
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -261,9 +263,9 @@ roles = st.sampled_from(["", "actor", "learner"])
 
 
 @st.composite
-def writers(draw, key, paths):
+def threads(draw, key, paths):
     started_ns, lived_ns = draw(maybe_amount), draw(amounts)
-    return Writer(
+    return Thread(
         id=key,
         run=draw(runs),
         process_name=draw(any_text),
@@ -280,11 +282,11 @@ def writers(draw, key, paths):
 
 
 def named_in(root) -> set[str]:
-    """The ids of the writers that the tree names."""
+    """The ids of the threads that the tree names."""
     ids = set()
     for _, _, node in root.walk():
-        ids |= node.by_writer.keys()
-        ids |= {id_ for waker in node.wakers for id_ in (waker.writer, waker.by)}
+        ids |= node.by_thread.keys()
+        ids |= {id_ for waker in node.wakers for id_ in (waker.thread, waker.by)}
     return ids
 
 
@@ -327,7 +329,7 @@ def profiles(draw):
         gauges={name: draw(gauges(name)) for name in draw(gauge_names)},
         metadata=draw(metadata),
         losses=draw(losses),
-        writers={key: draw(writers(key, every)) for key in ids},
+        threads={key: draw(threads(key, every)) for key in ids},
         critical=draw(st.dictionaries(places, st.integers(1, 10**15), max_size=3)),
         timeline_calls=draw(small),
         samples=draw(samples(every)) if draw(st.booleans()) else None,

@@ -5,7 +5,7 @@ import { firstFrom, type Model, type Row } from "./model";
 export interface LoopTicks {
   track: number;
   node: number;
-  /** The number of the first tick in its writer's loop; null if unknown. */
+  /** The number of the first tick in its thread's loop; null if unknown. */
   first: number | null;
   calls: Uint32Array;
   startNs: Float64Array;

@@ -70,7 +70,7 @@ function Section({ state, item }: { state: State; item: TreeItem }) {
       <Numbers state={state} item={item} />
       <Calls stats={statsOf(item.node, state.phase.value)} />
       <Sites sites={item.node.call_sites ?? (item.node.call_site ? [item.node.call_site] : [])} />
-      <Writers state={state} item={item} />
+      <Threads state={state} item={item} />
       <About state={state} path={item.node.path} />
       <p>
         <button
@@ -182,20 +182,20 @@ function Sites({ sites }: { sites: CallSite[] }) {
   );
 }
 
-function Writers({ state, item }: { state: State; item: TreeItem }) {
-  const parts = item.node.by_writer ?? [];
-  if (parts.length < 2 || !state.report.writers) return null;
+function Threads({ state, item }: { state: State; item: TreeItem }) {
+  const parts = item.node.by_thread ?? [];
+  if (parts.length < 2 || !state.report.threads) return null;
   const longest = [...parts].sort((left, right) => right[2] - left[2]);
   return (
     <>
       <h3>By thread</h3>
       <table class="numbers">
         <tbody>
-          {longest.map(([writer, count, totalNs]) => {
-            const thread = state.report.writers![writer]!;
+          {longest.map(([index, count, totalNs]) => {
+            const thread = state.report.threads![index]!;
             const name = [thread.process_name, thread.thread_name].filter(Boolean).join(" / ") || thread.id;
             return (
-              <tr key={writer}>
+              <tr key={index}>
                 <td class="words">
                   <bdi>{visible(name)}</bdi>
                 </td>

@@ -134,7 +134,7 @@ class Context:
 
     @cached_property
     def names(self) -> Mapping[str, Unit]:
-        """The unit of each writer, by the writer's id."""
+        """The unit of each thread, by the thread's id."""
         return unit_of(self.threads)
 
     @cached_property
@@ -157,7 +157,7 @@ class Context:
     def _in_sections_ns(self) -> Mapping[str, int]:
         # The time of concurrent tasks counts once per task: it is not a part of the elapsed time.
         return sums_of(
-            {writer: share.self_ns for writer, share in section.node.by_writer.items()}
+            {thread: share.self_ns for thread, share in section.node.by_thread.items()}
             for section in self.run.sections[1:]
             if not section.is_remote
         )

@@ -99,11 +99,11 @@ def _view(
     loop: Loop | None, path: str, profile: Profile, categorize: Categorize, names: ShortNames
 ) -> LoopView:
     node = profile.root.at(path)
-    writers = [writer for writer, share in node.by_writer.items() if share.count]
-    is_main = not profile.writers or not loop or any(writer in _main_writers(profile) for writer in writers)
+    threads = [thread for thread, share in node.by_thread.items() if share.count]
+    is_main = not profile.threads or not loop or any(thread in _main_threads(profile) for thread in threads)
     steady = node.steady if loop is None else loop.stats
     ticks, total_ns = (steady.count, steady.sum_ns) if path or loop is not None else (1, node.total_ns)
-    view = LoopView(loop, path, ticks, max(0, total_ns) / ticks, max(1, len(writers)), is_main, names)
+    view = LoopView(loop, path, ticks, max(0, total_ns) / ticks, max(1, len(threads)), is_main, names)
     traits = _path_traits(profile, path, categorize)
     pending = [_Visit(path, node, None, 1.0, 0.0, loop is not None, _is_remote(node), traits)]
     while pending:
@@ -116,16 +116,16 @@ def _view(
     return view
 
 
-def _main_writers(profile: Profile) -> set[str]:
-    """Return, for each run, the writer of the main thread of the process that started first."""
+def _main_threads(profile: Profile) -> set[str]:
+    """Return, for each run, the id of the main thread of the process that started first."""
     earliest: dict[str, tuple[float, str]] = {}
-    for writer in profile.writers.values():
-        if writer.is_main:
-            started_ns = float("inf") if writer.started_ns is None else writer.started_ns
-            earliest[writer.run] = min(
-                earliest.get(writer.run, (started_ns, writer.id)), (started_ns, writer.id)
+    for thread in profile.threads.values():
+        if thread.is_main:
+            started_ns = float("inf") if thread.started_ns is None else thread.started_ns
+            earliest[thread.run] = min(
+                earliest.get(thread.run, (started_ns, thread.id)), (started_ns, thread.id)
             )
-    return {writer for _, writer in earliest.values()}
+    return {thread for _, thread in earliest.values()}
 
 
 def _section(

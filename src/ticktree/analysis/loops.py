@@ -228,7 +228,7 @@ class SectionView:
 
     @property
     def waited_ns(self) -> Mapping[str, int]:
-        """The waiting time in the node and its descendants, warm-up included, by writer."""
+        """The waiting time in the node and its descendants, warm-up included, by thread."""
         return self.view.waited_ns[self.path]
 
     @property
@@ -361,12 +361,12 @@ class LoopView:
 
     @cached_property
     def waited_ns(self) -> Mapping[str, Mapping[str, int]]:
-        """The waiting time in each section and below, by path and by writer; a wait inside a wait does not count."""
+        """The waiting time in each section and below, by path and by thread; a wait inside a wait does not count."""
         waited: dict[str, Mapping[str, int]] = {}
         for section in reversed(self.sections):  # children before their parents
             node = section.node
             if node.wait:
-                waited[section.path] = {writer: share.total_ns for writer, share in node.by_writer.items()}
+                waited[section.path] = {thread: share.total_ns for thread, share in node.by_thread.items()}
             else:
                 waited[section.path] = sums_of(waited[below.path] for below in section.below)
         return waited

@@ -195,8 +195,8 @@ class MissedTicks:
     @cached_property
     def _loop_only_paths(self) -> frozenset[str]:
         """The nodes that only the loop's threads entered: calls on other threads belong to no tick."""
-        loop_writers = self._node.by_writer.keys()
-        return frozenset(path for path, node in self._nodes.items() if node.by_writer.keys() <= loop_writers)
+        loop_threads = self._node.by_thread.keys()
+        return frozenset(path for path, node in self._nodes.items() if node.by_thread.keys() <= loop_threads)
 
     @cached_property
     def _outermost_waits(self) -> frozenset[str]:

@@ -22,7 +22,7 @@ class TimelineTicks:
         track: the index of the track.
         node: the loop, as an index into the timeline's nodes.
         calls: the ticks, as indices of the timeline's calls, in the order of the track.
-        first: the number of the first tick in its writer's loop, from 0, as in `WorstTick`; None if unknown.
+        first: the number of the first tick in its thread's loop, from 0, as in `WorstTick`; None if unknown.
         late_ns: the lateness of each tick; 0 if it was not missed.
     """
 
@@ -46,14 +46,14 @@ def ticks_of(
     for index, (path, is_tick) in enumerate((node.path, node.tick) for node in timeline.nodes):
         if is_tick and path in profile.loops:
             node = profile.root.find(path)
-            writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
-            yield from _ticks(timeline, tracks, index, profile.loops[path], writers)
+            thread_count = sum(share.count > 0 for share in node.by_thread.values()) if node else 0
+            yield from _ticks(timeline, tracks, index, profile.loops[path], thread_count)
 
 
 def _ticks(
-    timeline: Timeline, tracks: Sequence[tuple[Lane, Column]], node: int, loop: Loop, writers: int
+    timeline: Timeline, tracks: Sequence[tuple[Lane, Column]], node: int, loop: Loop, thread_count: int
 ) -> Iterator[TimelineTicks]:
-    """Yield the ticks of one loop, thread by thread: a thread's writer numbers them in the order of their end."""
+    """Yield the ticks of one loop, thread by thread: each numbers them in the order of their end."""
     threads: dict[tuple[Any, ...], dict[int, Column]] = {}
     for track, (lane, calls) in enumerate(tracks):
         ticks = calls[timeline.node[calls] == node]
@@ -70,7 +70,7 @@ def _ticks(
             calls[order],
         )
         first = _number_of_first(timeline, loop, calls)
-        if first is None and not timeline.overwritten and len(threads) in (1, writers):
+        if first is None and not timeline.overwritten and len(threads) in (1, thread_count):
             first = 0
         elif first is None and len(threads) == 1:
             first = max(0, loop.ticks - len(calls))  # the timeline keeps the last ticks
@@ -89,7 +89,7 @@ def _number_of_first(timeline: Timeline, loop: Loop, ticks: Column) -> int | Non
     process = timeline.lanes[timeline.lane[ticks[0]]].process
     starts = timeline.start_ns[ticks]
     for worst in loop.worst:
-        if not (worst.duration_ns and worst.writer.startswith(f"{process}/")):
+        if not (worst.duration_ns and worst.thread.startswith(f"{process}/")):
             continue
         # The two starts are rounded separately; a tick of no duration may begin with the next one.
         index = int(np.flatnonzero(np.abs(starts - worst.started_ns) <= 1).max(initial=-1))

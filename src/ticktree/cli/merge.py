@@ -48,7 +48,7 @@ _NAMED_AT_MOST = 3
 @click.option("--skip", is_flag=True, help="Leave out runs that cannot be read, and count them as losses.")
 @click.option("--allow-different", is_flag=True, help="Merge runs of different programs.")
 @click.option(
-    "--no-writers",
+    "--no-threads",
     is_flag=True,
     help="Keep only sums, not what each process and thread did: for jobs of thousands of processes.",
 )
@@ -59,7 +59,7 @@ def command(
     engine_name: str,
     skip: bool,
     allow_different: bool,
-    no_writers: bool,
+    no_threads: bool,
 ) -> None:
     """Merge the runs of one job, such as those of several machines, into one profile.
 
@@ -71,7 +71,7 @@ def command(
         finish_abandoned()
         damaged: dict[Path, FileError] = {}
         sources = _sources(runs, skip, damaged)
-        part = ENGINES[engine_name](sources, Job.of(sources, name, keeps_writers=not no_writers))
+        part = ENGINES[engine_name](sources, Job.of(sources, name, keeps_threads=not no_threads))
     _refuse(part, skip, allow_different)
     for error in list(damaged.values())[:_NAMED_AT_MOST]:
         note(f"Left out: {error}")

@@ -60,7 +60,7 @@ def command(
         return
     run = runs[0] if runs else None
     profile = read(run, categories)
-    if by is not None and not profile.writers:
+    if by is not None and not profile.threads:
         raise TicktreeError(f"this profile has no times by {by}: an older ticktree made it")
     view = replace(view, by=by, call_sites=call_sites, run="" if run is None else run_words(run))
     form = OUTPUTS[format_name or format_of(output)]

@@ -169,7 +169,7 @@ def _read_gauge(name: str, fields: Fields, wall_ns: int) -> Gauge:
         name=name,
         last=value,
         last_wall_ns=wall_ns,
-        writer="",
+        process="",
         count=fields.integer("count", 1),
         min=fields.number("min") if "min" in fields else value,
         max=fields.number("max") if "max" in fields else value,

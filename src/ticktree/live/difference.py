@@ -159,7 +159,7 @@ def _subtract_node(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -
         per_run=_subtract_each(
             earlier.per_run, later.per_run, lambda old, new: (new[0] - old[0], new[1] - old[1])
         ),
-        by_writer=_shares(earlier, later),
+        by_thread=_shares(earlier, later),
         wakers=_subtract_each(earlier.wakers, later.wakers, _subtract_wakes),
         children={**later.children, **subtracted},
     )
@@ -180,9 +180,9 @@ def _phases(earlier: Node, later: Node) -> tuple[Stats, Stats | None]:
 
 
 def _shares(earlier: Node, later: Node) -> dict[str, Share]:
-    """Return each writer's share of the time in between; empty, as always, if unknown."""
-    earlier_shares, later_shares = earlier.by_writer, later.by_writer
-    # Short-lived writers may meanwhile be summed as one, with another id.
+    """Return each thread's share of the time in between; empty, as always, if unknown."""
+    earlier_shares, later_shares = earlier.by_thread, later.by_thread
+    # Short-lived threads may meanwhile be summed as one, with another id.
     if not (earlier.attributed and later.attributed and earlier_shares.keys() <= later_shares.keys()):
         return {}
     return _subtract_each(earlier_shares, later_shares, _subtract_added)
@@ -328,7 +328,7 @@ def difference(earlier: Profile, later: Profile) -> Profile:
         gauges=_subtract_each(earlier.gauges, later.gauges, _subtract_gauge),
         metadata=later.metadata,
         losses=_count_increases(earlier.losses, later.losses),
-        writers=later.writers,
+        threads=later.threads,
         # The critical path now may be another one.
         critical=critical if is_continued and min(critical.values(), default=1) > 0 else {},
         timeline_calls=later.timeline_calls - earlier.timeline_calls,

@@ -42,7 +42,7 @@ class Core:
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class ThreadTimes:
     """How long a thread ran on a core, and how long it was ready to run and had none."""
 
     ran_ns: int
@@ -68,7 +68,7 @@ class Reading:
     used_ns: int | None = None
     self_ns: int = 0
     cores: Mapping[int, Core] = field(default_factory=dict)
-    threads: Mapping[tuple[int, int], Thread] = field(default_factory=dict)
+    threads: Mapping[tuple[int, int], ThreadTimes] = field(default_factory=dict)
     mhz: Mapping[int, float] = field(default_factory=dict)
     resident: Mapping[tuple[int, int], int] = field(default_factory=dict)
     faults: Mapping[tuple[int, int], int] = field(default_factory=dict)
@@ -147,7 +147,7 @@ def _steal(before: Reading, after: Reading) -> float | None:
 def _waiting(before: Reading, after: Reading) -> float | None:
     ran_ns = waited_ns = 0
     for key, thread in after.threads.items():
-        earlier = before.threads.get(key, Thread(0, 0))  # a new thread counts from its start
+        earlier = before.threads.get(key, ThreadTimes(0, 0))  # a new thread counts from its start
         ran_ns += max(0, thread.ran_ns - earlier.ran_ns)
         waited_ns += max(0, thread.waited_ns - earlier.waited_ns)
     return waited_ns / (ran_ns + waited_ns) if ran_ns and ran_ns + waited_ns >= MIN_RUNNABLE_NS else None
@@ -170,7 +170,7 @@ def _change(
     return sum(after[process] - before[process] for process in both) * NS / elapsed_ns if both else None
 
 
-def gauge_of(name: str, value: float, since_ns: int, wall_ns: int, writer: str) -> Gauge:
+def gauge_of(name: str, value: float, since_ns: int, wall_ns: int, process: str) -> Gauge:
     """Return the gauge of a single reading.
 
     Args:
@@ -178,7 +178,7 @@ def gauge_of(name: str, value: float, since_ns: int, wall_ns: int, writer: str) 
         value: the reading.
         since_ns: its time since the run began.
         wall_ns: its time since the epoch.
-        writer: id of the process that took it.
+        process: id of the process that took it.
     """
     windows = GaugeWindows.of([(since_ns, value)])
-    return Gauge.of(name, [value], last=value, last_wall_ns=wall_ns, writer=writer, windows=windows)
+    return Gauge.of(name, [value], last=value, last_wall_ns=wall_ns, process=process, windows=windows)

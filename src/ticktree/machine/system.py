@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ticktree.machine import processor
-from ticktree.machine.readings import NS, Core, Reading, Thread
+from ticktree.machine.readings import NS, Core, Reading, ThreadTimes
 
 # Enough for a share and a mean.
 MAX_THREADS = 512
@@ -129,7 +129,7 @@ class System:
         except (IndexError, ValueError):
             return None
 
-    def _threads(self, processes: Mapping[int, _Process]) -> Iterator[tuple[tuple[int, int], Thread]]:
+    def _threads(self, processes: Mapping[int, _Process]) -> Iterator[tuple[tuple[int, int], ThreadTimes]]:
         limit = MAX_THREADS
         for pid in processes:
             try:
@@ -139,7 +139,7 @@ class System:
             for name in names[:limit]:
                 words = _read(f"{self._proc}/{pid}/task/{name}/schedstat").split()
                 if len(words) >= 2 and words[0].isdigit() and words[1].isdigit():
-                    yield (pid, int(name)), Thread(int(words[0]), int(words[1]))
+                    yield (pid, int(name)), ThreadTimes(int(words[0]), int(words[1]))
             limit -= len(names[:limit])
 
     def _time_of_cores(self) -> dict[int, Core]:

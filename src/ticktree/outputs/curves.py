@@ -234,7 +234,7 @@ class _Recording:
         self._log_totals(names, {"ticks": loop.ticks, "missed": missed, **values})
         if loop.budget_ns is not None and end_ns:
             self.add_curve([*names, "budget_ms"], RUN, [0, end_ns], [loop.budget_ns / _MS] * 2)
-        worst = sorted(loop.worst, key=lambda tick: (tick.started_ns, tick.writer, tick.tick))
+        worst = sorted(loop.worst, key=lambda tick: (tick.started_ns, tick.thread, tick.tick))
         starts = [tick.started_ns for tick in worst]
         self.add_curve([*names, "worst_ms"], RUN, starts, [tick.duration_ns / _MS for tick in worst])
 

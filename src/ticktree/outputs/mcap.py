@@ -27,7 +27,7 @@ _WARNING = 3  # as Foxglove numbers levels
 _SCHEMAS: Mapping[str, Mapping[str, str]] = {
     "window": {"calls": "integer", "total_ms": "number", "mean_ms": "number", "window_s": "number"},
     "call": {"duration_ms": "number", "thread": "string"},
-    "tick": {"tick": "integer", "duration_ms": "number", "writer": "string", "breakdown_ms": "object"},
+    "tick": {"tick": "integer", "duration_ms": "number", "thread": "string", "breakdown_ms": "object"},
     "gauge": {"last": "number", "min": "number", "max": "number", "readings": "integer"},
     "table": {"rows": "array"},
     "log": {"level": "integer", "message": "string", "name": "string"},
@@ -97,7 +97,7 @@ def _worst_ticks(loop: Loop) -> Iterator[_Message]:
         fields = {
             "tick": tick.tick,
             "duration_ms": tick.duration_ns / _MS,
-            "writer": tick.writer,
+            "thread": tick.thread,
             "breakdown_ms": {path: ns / _MS for path, ns in sorted(tick.breakdown.items())},
         }
         yield _Message(tick.started_ns, _topic("worst_tick", loop.path), "tick", fields)

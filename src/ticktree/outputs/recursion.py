@@ -143,7 +143,7 @@ class _FlatNode:
             recorder_ns=sum(node.recorder_ns for node in nodes),
             call_sites=sums_of(node.call_sites for node in nodes),
             work=merge_present(*(node.work for node in nodes)),
-            by_writer=_shares(self.outer, self.inner, [node for node, _ in self.moved]),
+            by_thread=_shares(self.outer, self.inner, [node for node, _ in self.moved]),
             children=children,
             levels=self.levels if self.inner else 1,
             entered=sum(node.count for node in nodes),
@@ -159,11 +159,11 @@ _OUTERMOST_FIELDS = (
 
 
 def _shares(outer: Sequence[Node], inner: Sequence[Node], moved: Sequence[Node]) -> Mapping[str, Share]:
-    """Return each writer's part: its outermost calls, all self times, and totals without the moved children."""
+    """Return each thread's part: its outermost calls, all self times, and totals without the moved children."""
     parts = [
-        *(node.by_writer for node in outer),
-        *({writer: replace(share, count=0) for writer, share in node.by_writer.items()} for node in inner),
-        *({key: Share(total_ns=-share.total_ns) for key, share in node.by_writer.items()} for node in moved),
+        *(node.by_thread for node in outer),
+        *({thread: replace(share, count=0) for thread, share in node.by_thread.items()} for node in inner),
+        *({key: Share(total_ns=-share.total_ns) for key, share in node.by_thread.items()} for node in moved),
     ]
     return union_of(parts)
 

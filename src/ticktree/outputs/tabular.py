@@ -27,8 +27,8 @@ from ticktree.outputs.writing.visible import encodable, literal, visible
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
+from ticktree.profile.thread import by_process
 from ticktree.profile.timeline import Column, Timeline
-from ticktree.profile.writer import by_process
 
 Kind: TypeAlias = Literal["text", "integer", "real", "flag"]
 Cell: TypeAlias = str | int | float | bool | None
@@ -145,20 +145,20 @@ def _loops(profile: Profile) -> _Items:
 
 
 def _processes(profile: Profile) -> _Items:
-    for main, threads in by_process(profile.writers[key] for key in sorted(profile.writers)):
+    for main, threads in by_process(profile.threads[key] for key in sorted(profile.threads)):
         names = {"name": main.process_name or None, "role": main.role or None, "host": main.host or None}
         yield main, {**names, "threads": len(threads)}
 
 
 def _threads(profile: Profile) -> _Items:
-    for key, writer in sorted(profile.writers.items()):
-        yield writer, {"thread": key, "name": writer.thread_name or None, "role": writer.role or None}
+    for key, thread in sorted(profile.threads.items()):
+        yield thread, {"thread": key, "name": thread.thread_name or None, "role": thread.role or None}
 
 
 def _shares(profile: Profile) -> _Items:
     for path, _, node in profile.root.walk():
-        for key, share in sorted(node.by_writer.items()):
-            yield share, {"path": path, "thread": key, "process": profile.writers[key].process}
+        for key, share in sorted(node.by_thread.items()):
+            yield share, {"path": path, "thread": key, "process": profile.threads[key].process}
 
 
 def _losses(profile: Profile) -> _Items:

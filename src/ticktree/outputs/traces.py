@@ -34,7 +34,7 @@ class _Misses:
     """Which calls of a timeline are missed ticks."""
 
     late_ns: Column  # of each call; 0 if it was not missed, or is no tick
-    number: Column  # of the tick in its writer's loop, from 0; -1 if unknown
+    number: Column  # of the tick in its thread's loop, from 0; -1 if unknown
 
     def of(self, calls: Column | slice) -> _Misses:
         return _Misses(self.late_ns[calls], self.number[calls])
@@ -66,7 +66,7 @@ def _readings(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iter
     """
     lanes = {track.lane.process: track.lane for track in reversed(tracks)}
     for gauge in profile.gauges.values() if tracks else ():
-        lane = lanes.get(gauge.writer, tracks[0].lane)
+        lane = lanes.get(gauge.process, tracks[0].lane)
         width_ns, windows = gauge.windows.width_ns, sorted(gauge.windows.readings.items())
         low = [(index * width_ns, readings.min) for index, readings in windows]
         high = [(index * width_ns, readings.max) for index, readings in windows]

@@ -23,7 +23,7 @@ from ticktree.profile.node import MAX_DEPTH, Node
 from ticktree.profile.profile import ROOT_NAME, Profile
 from ticktree.profile.samples import CodeLine, SampledStack, Samples, Weight
 from ticktree.profile.stats import Stats, Windows
-from ticktree.profile.writer import CriticalNode, Writer
+from ticktree.profile.thread import CriticalNode, Thread
 
 __all__ = [
     "CLOCKS",
@@ -50,12 +50,12 @@ __all__ = [
     "Samples",
     "Share",
     "Stats",
+    "Thread",
     "Waker",
     "Wakes",
     "Weight",
     "Windows",
     "Work",
     "WorstTick",
-    "Writer",
     "key_of",
 ]

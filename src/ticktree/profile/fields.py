@@ -29,14 +29,14 @@ class Fields:
     """A JSON object from an untrusted source.
 
     Args:
-        writers: writer ids; the object and its contents refer to them by index.
+        threads: thread ids; the object and its contents refer to them by index.
     """
 
-    __slots__ = ("_fields", "where", "writers")
+    __slots__ = ("_fields", "threads", "where")
 
-    def __init__(self, value: Any, where: str, writers: Sequence[str] = ()) -> None:
+    def __init__(self, value: Any, where: str, threads: Sequence[str] = ()) -> None:
         self.where = where
-        self.writers = writers
+        self.threads = threads
         if not isinstance(value, dict):
             self.fail("should be an object")
         self._fields: dict[str, Any] = value
@@ -108,12 +108,12 @@ class Fields:
 
     def sub(self, key: str, where: str | None = None) -> Fields:
         """Return a nested object, empty where the field is absent."""
-        return Fields(self._fields.get(key, {}), where or f"{self.where}: {key!r}", self.writers)
+        return Fields(self._fields.get(key, {}), where or f"{self.where}: {key!r}", self.threads)
 
     def objects(self, key: str, where: str | None = None) -> Iterator[Fields]:
         """Yield the objects of a list, none where the field is absent."""
         for value in self.list(key):
-            yield Fields(value, where or f"{self.where}: {key!r}", self.writers)
+            yield Fields(value, where or f"{self.where}: {key!r}", self.threads)
 
     def table(
         self, key: str, read: Callable[[Fields], tuple[Any, Any]], twice: str, where: str | None = None
@@ -132,12 +132,12 @@ class Fields:
         fields = self.sub(key)
         return {name: fields.integer(name) for name in fields}
 
-    def writer(self, key: str) -> str:
-        """Return the id of the writer whose index in `writers` the field contains."""
+    def thread(self, key: str) -> str:
+        """Return the id of the thread whose index in `threads` the field contains."""
         index = self.integer(key)
-        if not 0 <= index < len(self.writers):
-            self.fail(f"{key!r} is the place of none of the {len(self.writers)} there are")
-        return self.writers[index]
+        if not 0 <= index < len(self.threads):
+            self.fail(f"{key!r} is the place of none of the {len(self.threads)} there are")
+        return self.threads[index]
 
     def rows(self, key: str, width: int) -> builtins.list[builtins.list[int]]:
         """Return a list of lists of `width` whole numbers, empty where the field is absent."""
@@ -182,7 +182,7 @@ class Codec(NamedTuple):
     """How JSON represents the values of a field.
 
     Attributes:
-        write: returns the JSON of a value, given the number of each writer by its id.
+        write: returns the JSON of a value, given the number of each thread by its id.
         read: returns the value, given the object and the key that contain it.
     """
 

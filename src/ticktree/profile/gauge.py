@@ -101,7 +101,7 @@ class GaugeWindows(Mergeable):
 
 
 def _latest(gauges: Sequence[Gauge], values: Sequence[Any]) -> Any:
-    order = [(gauge.last_wall_ns, gauge.writer, gauge.last) for gauge in gauges]
+    order = [(gauge.last_wall_ns, gauge.process, gauge.last) for gauge in gauges]
     return values[order.index(max(order))]
 
 
@@ -113,9 +113,9 @@ class Gauge(Mergeable):
 
     Attributes:
         name: the same in all merged gauges.
-        last: the latest reading. Merges by the latest (wall time, writer).
+        last: the latest reading. Merges by the latest (wall time, process).
         last_wall_ns: when it was read, since the epoch.
-        writer: the process that reported it.
+        process: the process that reported it.
         count: number of readings.
         min: the smallest reading.
         max: the largest reading.
@@ -128,7 +128,7 @@ class Gauge(Mergeable):
     name: str = column(same)
     last: float = column(_latest, NUMBER)
     last_wall_ns: int = column(_latest, INT)
-    writer: str = column(_latest, TEXT)
+    process: str = column(_latest, TEXT)
     count: int = column(add, INT)
     min: float = column(smallest, NUMBER)
     max: float = column(largest, NUMBER)
@@ -150,7 +150,7 @@ class Gauge(Mergeable):
         *,
         last: float,
         last_wall_ns: int,
-        writer: str,
+        process: str,
         windows: GaugeWindows | None = None,
     ) -> Gauge:
         """Return the gauge with the readings `values`, at least one, in any order."""
@@ -158,7 +158,7 @@ class Gauge(Mergeable):
             name=name,
             last=last,
             last_wall_ns=last_wall_ns,
-            writer=writer,
+            process=process,
             count=len(values),
             min=min(values),
             max=max(values),

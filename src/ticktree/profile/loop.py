@@ -132,15 +132,15 @@ _DURATIONS = Codec(lambda durations_ns, _: list(durations_ns), _read_durations)
 
 @dataclass(frozen=True, slots=True, order=True)
 class FirstTicks(ModelPart):
-    """How long the first ticks took, in order. Merges by the earliest (wall time, writer).
+    """How long the first ticks took, in order. Merges by the earliest (wall time, thread).
 
     Attributes:
         started_wall_ns: wall-clock time of the first tick, since the epoch.
-        writer: the process and stack that ran them.
+        thread: the process and stack that ran them.
     """
 
     started_wall_ns: int = column(None, INT)
-    writer: str = column(None, TEXT)
+    thread: str = column(None, TEXT)
     durations_ns: tuple[int, ...] = column(None, _DURATIONS)
 
 
@@ -149,8 +149,8 @@ class WorstTick(ModelPart):
     """A tick that took long, and where its time went.
 
     Attributes:
-        writer: the process and stack that ran it.
-        tick: its number in that writer's loop, from 0.
+        thread: the process and stack that ran it.
+        tick: its number in that thread's loop, from 0.
         started_ns: when it began, since the run began.
         breakdown: its nanoseconds in each node whose innermost loop this is, by path.
         causes: what else happened during the tick, by key: `gc_ns`, `voluntary_switches`, `involuntary_switches`,
@@ -158,7 +158,7 @@ class WorstTick(ModelPart):
     """
 
     duration_ns: int = column(None, INT)
-    writer: str = column(None, TEXT)
+    thread: str = column(None, TEXT)
     tick: int = column(None, INT)
     started_ns: int = column(None, INT)
     breakdown: Mapping[str, int] = column(None, COUNTS, factory=dict)
@@ -166,7 +166,7 @@ class WorstTick(ModelPart):
 
     def order(self) -> tuple[int, str, int, int, _TieBreaker]:
         """Return the sort key of ticks: duration, then fields that make the order total."""
-        return (self.duration_ns, self.writer, self.tick, self.started_ns, _TieBreaker(self))
+        return (self.duration_ns, self.thread, self.tick, self.started_ns, _TieBreaker(self))
 
 
 class _TieBreaker:
@@ -265,7 +265,7 @@ class Loop(Mergeable):
         lateness: None without a target rate.
         jitter: None if no two ticks were adjacent.
         busy_ns: duration of all completed ticks, warm-up included.
-        first_ticks: merges by taking the earliest writer's.
+        first_ticks: merges by taking the earliest thread's.
         worst: the 8 longest ticks, longest first.
         waited_ns: time in the ticks after warm-up in which any of their waits was open; None unless known for all.
         causes: what else happened during the ticks after warm-up; None if unknown for all of them.

@@ -78,11 +78,11 @@ class OpenCalls(Mergeable):
 
 @dataclass(frozen=True, slots=True)
 class Share(Mergeable):
-    """One writer's part of a node. Every field merges by adding, and sums to the node's over its writers.
+    """One thread's part of a node. Every field merges by adding, and sums to the node's over its threads.
 
     Attributes:
         count: completed calls.
-        total_ns: this writer's self time and its part of the children's. Like a node's total it counts concurrent time
+        total_ns: this thread's self time and its part of the children's. Like a node's total it counts concurrent time
             once.
         self_ns: time in which none of the children ran.
     """
@@ -93,17 +93,17 @@ class Share(Mergeable):
 
 
 class Waker(NamedTuple):
-    """A wake edge: which writer woke which, and through what.
+    """A wake edge: which thread woke which, and through what.
 
     Attributes:
         channel: the name of the queue, pipe, lock or joined thread.
-        writer: id of the writer that waited.
-        by: id of the writer that signalled.
+        thread: id of the thread that waited.
+        by: id of the thread that signalled.
         path: of the node that was open in `by` when it signalled.
     """
 
     channel: str
-    writer: str
+    thread: str
     by: str
     path: str
 

@@ -92,8 +92,8 @@ class Node(Mergeable):
         raised: how many of its completed calls ended by an exception, other than the end of an iterator or the closing
             of a generator.
         per_run: calls and nanoseconds of each run, by run id.
-        by_writer: each writer's part, by writer id. Merges by adding; empty, which means unknown, if any part with
-            calls or time does not know its writers.
+        by_thread: each thread's part, by thread id. Merges by adding; empty, which means unknown, if any part with
+            calls or time does not know its threads.
         wakers: the wake edges that ended its calls, if it waits.
         children: the nodes below it, by `key`: the name and, unless it is the host's, the clock.
         stats: all completed calls, `steady + warmup`. Derived.
@@ -114,7 +114,7 @@ class Node(Mergeable):
     per_run: Mapping[str, tuple[int, int]] = column(
         value_rule(_sum_runs), json.PER_RUN, optional=True, factory=dict
     )
-    by_writer: Mapping[str, Share] = column(_SHARES, json.SHARES, optional=True, factory=dict)
+    by_thread: Mapping[str, Share] = column(_SHARES, json.SHARES, optional=True, factory=dict)
     wakers: Mapping[Waker, Wakes] = column(by_key, json.WAKERS, key="woken_by", optional=True, factory=dict)
     work: Work | None = column(merge_parts, nested(Work), optional=True, default=None)
     cpu: Cpu | None = column(merge_parts, nested(Cpu), optional=True, default=None)
@@ -182,10 +182,10 @@ class Node(Mergeable):
 
     @property
     def parallel(self) -> bool:
-        """Whether its calls or its children's overlapped others in time, or several writers made them."""
+        """Whether its calls or its children's overlapped others in time, or several threads made them."""
         if self.concurrent_ns or any(child.concurrent_ns for child in self.children.values()):
             return True
-        return sum(1 for share in self.by_writer.values() if share.count) > 1
+        return sum(1 for share in self.by_thread.values() if share.count) > 1
 
     @property
     def on_devices(self) -> tuple[Node, ...]:
@@ -200,7 +200,7 @@ class Node(Mergeable):
     @property
     def attributed(self) -> bool:
         """Whether it is known which workers made its calls and spent its time."""
-        shares = self.by_writer.values()
+        shares = self.by_thread.values()
         if not shares:
             return not (self.total_ns or self.self_ns or self.count)
         return (
@@ -284,8 +284,8 @@ class Node(Mergeable):
             yield "a run's part of it is negative"
         if sum(count for count, _ in self.per_run.values()) > self.count:
             yield f"its runs made more calls than the {self.count} counted"
-        if self.by_writer and not self.attributed:
-            yield "its writers' calls and times are not its own together"
+        if self.by_thread and not self.attributed:
+            yield "its threads' calls and times are not its own together"
         if any(key != child.key for key, child in self.children.items()):
             yield "a child is filed under another name or clock than its own"
 

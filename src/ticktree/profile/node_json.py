@@ -50,7 +50,7 @@ def _read_per_run(fields: Fields, key: str) -> dict[str, tuple[int, int]]:
 
 
 def _write_shares(shares: Mapping[str, Share], numbers: Mapping[str, int]) -> list[list[int]]:
-    """Return each writer's part as [writer, calls, total, self]."""
+    """Return each thread's part as [thread, calls, total, self]."""
     return sorted([numbers[key], part.count, part.total_ns, part.self_ns] for key, part in shares.items())
 
 
@@ -58,11 +58,11 @@ def _read_shares(fields: Fields, key: str) -> dict[str, Share]:
     rows = fields.rows(key, 4)
     numbers = [row[0] for row in rows]
     if len(set(numbers)) != len(numbers):
-        fields.fail(f"{key!r} has the same writer twice")
-    if rows and not 0 <= min(numbers) <= max(numbers) < len(fields.writers):
-        fields.fail(f"{key!r} has a writer that there is not")
+        fields.fail(f"{key!r} has the same thread twice")
+    if rows and not 0 <= min(numbers) <= max(numbers) < len(fields.threads):
+        fields.fail(f"{key!r} has a thread that there is not")
     return {
-        fields.writers[number]: Share(count, total_ns, self_ns) for number, count, total_ns, self_ns in rows
+        fields.threads[number]: Share(count, total_ns, self_ns) for number, count, total_ns, self_ns in rows
     }
 
 
@@ -72,7 +72,7 @@ def _write_wakers(wakers: Mapping[Waker, Wakes], numbers: Mapping[str, int]) -> 
     return [
         {
             "channel": waker.channel,
-            "writer": numbers[waker.writer],
+            "thread": numbers[waker.thread],
             "by": numbers[waker.by],
             "path": waker.path,
             **to_object(wakes, numbers),
@@ -83,8 +83,8 @@ def _write_wakers(wakers: Mapping[Waker, Wakes], numbers: Mapping[str, int]) -> 
 
 def _read_wakers(fields: Fields, key: str) -> dict[Waker, Wakes]:
     def read(entry: Fields) -> tuple[Waker, Wakes]:
-        channel, writer, by = entry.text("channel"), entry.writer("writer"), entry.writer("by")
-        return Waker(channel, writer, by, entry.text("path")), from_object(Wakes, entry)
+        channel, thread, by = entry.text("channel"), entry.thread("thread"), entry.thread("by")
+        return Waker(channel, thread, by, entry.text("path")), from_object(Wakes, entry)
 
     return fields.table(key, read, "waker")
 

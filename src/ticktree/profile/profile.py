@@ -29,7 +29,7 @@ from ticktree.profile.table import (
     to_object,
     value_rule,
 )
-from ticktree.profile.writer import CriticalNode, Writer
+from ticktree.profile.thread import CriticalNode, Thread
 
 ROOT_NAME = "root"
 
@@ -45,9 +45,9 @@ class Profile(Mergeable):
         metadata: one set of values per key.
         losses: counts of what could not be recorded, by a short English phrase in snake_case that can follow the count
             ("3 nodes_over_cap").
-        writers: the threads of the run's processes, by id. Merges by id; empty if unknown.
-        critical: nanoseconds of each node and writer on the critical path, which set the run's length. Merges by
-            adding; empty if no writer signalled another.
+        threads: the threads of the run's processes, by id. Merges by id; empty if unknown.
+        critical: nanoseconds of each node and thread on the critical path, which set the run's length. Merges by
+            adding; empty if no thread signalled another.
         timeline_calls: how many calls a timeline recorded, whether or not it still contains them.
         samples: the code that ran during the nodes' self time; None if none were taken.
     """
@@ -59,7 +59,7 @@ class Profile(Mergeable):
         value_rule(lambda values: meta.merge_metadata(*values)), json.METADATA, factory=dict
     )
     losses: Mapping[str, int] = column(counts, COUNTS, factory=dict)
-    writers: Mapping[str, Writer] = column(by_key, json.WRITERS, optional=True, factory=dict)
+    threads: Mapping[str, Thread] = column(by_key, json.THREADS, optional=True, factory=dict)
     critical: Mapping[CriticalNode, int] = column(
         counts, json.CRITICAL, key="critical_path", optional=True, factory=dict
     )
@@ -124,11 +124,11 @@ class Profile(Mergeable):
         """
         with codec.pause_gc():
             fields = codec.open_profile(value)
-            fields.writers = list(json.WRITERS.read(fields, "writers"))  # other fields refer to them by index
+            fields.threads = list(json.THREADS.read(fields, "threads"))  # other fields refer to them by index
             return from_object(cls, fields)
 
     def _json_fields(self) -> Object:
-        numbers = {key: number for number, key in enumerate(sorted(self.writers))}
+        numbers = {key: number for number, key in enumerate(sorted(self.threads))}
         return {"schema": codec.SCHEMA, **to_object(self, numbers)}
 
     def derived(self, written: Object) -> Object:
@@ -151,7 +151,7 @@ class Profile(Mergeable):
                 yield f"the tree is more than {MAX_DEPTH} nodes deep"
             node_paths.add(path)
             yield from (f"node {quoted(path)}: {rule}" for rule in node.problems())
-        yield from self._writer_problems(node_paths)
+        yield from self._thread_problems(node_paths)
         yield from (self.samples or Samples()).problems_in(node_paths)
         for path, loop in self.loops.items():
             if path != loop.path or path not in node_paths:
@@ -162,20 +162,20 @@ class Profile(Mergeable):
                 yield f"gauge {quoted(name)}: filed under another name than its own"
             yield from (f"gauge {quoted(name)}: {rule}" for rule in gauge.problems())
 
-    def _writer_problems(self, node_paths: set[str]) -> Iterator[str]:
-        """Yield the rules that the writers break; `node_paths` are the paths of the tree."""
-        for key, writer in self.writers.items():
-            if key != writer.id or writer.parent not in node_paths:
-                yield f"writer {quoted(key)}: filed under another id, or its parent is no node"
-            yield from (f"writer {quoted(key)}: {rule}" for rule in writer.problems())
+    def _thread_problems(self, node_paths: set[str]) -> Iterator[str]:
+        """Yield the rules that the threads break; `node_paths` are the paths of the tree."""
+        for key, thread in self.threads.items():
+            if key != thread.id or thread.parent not in node_paths:
+                yield f"thread {quoted(key)}: filed under another id, or its parent is no node"
+            yield from (f"thread {quoted(key)}: {rule}" for rule in thread.problems())
         if min(self.critical.values(), default=1) < 1:
             yield "a place on the critical path took no time"
         places = set(self.critical)
         for path, _, node in self.root.walk():
-            if not node.by_writer.keys() <= self.writers.keys():
-                yield f"node {quoted(path)}: one of its writers is not known"
+            if not node.by_thread.keys() <= self.threads.keys():
+                yield f"node {quoted(path)}: one of its threads is not known"
             for waker in node.wakers:
-                places |= {CriticalNode(waker.writer, path), CriticalNode(waker.by, waker.path)}
+                places |= {CriticalNode(waker.thread, path), CriticalNode(waker.by, waker.path)}
         for place in places:
-            if place.writer not in self.writers or place.path not in node_paths:
-                yield f"there is no writer {quoted(place.writer)} or no node {quoted(place.path)} to wake or wait for"
+            if place.thread not in self.threads or place.path not in node_paths:
+                yield f"there is no thread {quoted(place.thread)} or no node {quoted(place.path)} to wake or wait for"

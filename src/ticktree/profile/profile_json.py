@@ -1,4 +1,4 @@
-"""JSON codecs of a profile's fields: tree, loops, gauges, writers. They validate everything that they read."""
+"""JSON codecs of a profile's fields: tree, loops, gauges, threads. They validate everything that they read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ticktree.profile.node import MAX_DEPTH, Node
 from ticktree.profile.node_json import clock_of
 from ticktree.profile.stats import Stats
 from ticktree.profile.table import from_object, to_object
-from ticktree.profile.writer import CriticalNode, Writer
+from ticktree.profile.thread import CriticalNode, Thread
 
 
 def _write_tree(root: Node, numbers: Mapping[str, int]) -> Object:
@@ -36,7 +36,7 @@ def _write_node(node: Node, path: str, numbers: Mapping[str, int]) -> Object:
 
 def _read_tree(fields: Fields, key: str) -> Node:
     # Nodes are opened from the root down, then built from the leaves up.
-    root = Fields(fields.raw(key), key, fields.writers)
+    root = Fields(fields.raw(key), key, fields.threads)
     entries = [(_open_node(root, None), -1, 0)]
     for index, (entry, _, depth) in enumerate(entries):  # breadth first: the list grows while it is walked
         if depth > MAX_DEPTH:
@@ -89,7 +89,7 @@ def _read_metadata(fields: Fields, key: str) -> Metadata:
     return result
 
 
-def _write_list(parts: Mapping[str, Loop | Writer], numbers: Mapping[str, int]) -> list[Object]:
+def _write_list(parts: Mapping[str, Loop | Thread], numbers: Mapping[str, int]) -> list[Object]:
     return [to_object(parts[key], numbers) for key in sorted(parts)]
 
 
@@ -121,25 +121,25 @@ def _read_gauges(fields: Fields, key: str) -> dict[str, Gauge]:
     }
 
 
-def _read_writers(fields: Fields, key: str) -> dict[str, Writer]:
-    writers: dict[str, Writer] = {}
-    for entry in fields.objects(key, "writer"):
-        entry.where = f"writer {quoted(entry.text('id'))}"
-        writer = from_object(Writer, entry)
-        if writer.id in writers:
-            fields.fail(f"the writer {quoted(writer.id)} is there twice")
-        writers[writer.id] = writer
-    return writers
+def _read_threads(fields: Fields, key: str) -> dict[str, Thread]:
+    threads: dict[str, Thread] = {}
+    for entry in fields.objects(key, "thread"):
+        entry.where = f"thread {quoted(entry.text('id'))}"
+        thread = from_object(Thread, entry)
+        if thread.id in threads:
+            fields.fail(f"the thread {quoted(thread.id)} is there twice")
+        threads[thread.id] = thread
+    return threads
 
 
 def _write_critical(critical: Mapping[CriticalNode, int], numbers: Mapping[str, int]) -> list[Object]:
     longest_first = sorted(critical.items(), key=lambda entry: (-entry[1], entry[0]))
-    return [{"path": place.path, "writer": numbers[place.writer], "ns": ns} for place, ns in longest_first]
+    return [{"path": place.path, "thread": numbers[place.thread], "ns": ns} for place, ns in longest_first]
 
 
 def _read_critical(fields: Fields, key: str) -> dict[CriticalNode, int]:
     def read(entry: Fields) -> tuple[CriticalNode, int]:
-        return CriticalNode(entry.writer("writer"), entry.text("path")), entry.integer("ns")
+        return CriticalNode(entry.thread("thread"), entry.text("path")), entry.integer("ns")
 
     return fields.table(key, read, "place", "critical path")
 
@@ -148,5 +148,5 @@ TREE = Codec(_write_tree, _read_tree)
 METADATA = Codec(_write_metadata, _read_metadata)
 LOOPS = Codec(_write_list, _read_loops)
 GAUGES = Codec(_write_gauges, _read_gauges)
-WRITERS = Codec(_write_list, _read_writers)
+THREADS = Codec(_write_list, _read_threads)
 CRITICAL = Codec(_write_critical, _read_critical)

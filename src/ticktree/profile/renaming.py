@@ -1,4 +1,4 @@
-"""Renaming: the same profile with other ids for its writers and its run."""
+"""Renaming: the same profile with other ids for its threads and its run."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import Any
 from ticktree.profile.measures import Share, Waker, Wakes
 from ticktree.profile.node import Node
 from ticktree.profile.profile import Profile
-from ticktree.profile.writer import CriticalNode, Writer
+from ticktree.profile.thread import CriticalNode, Thread
 
-# Returns a writer's new id, given its old one.
+# Returns a thread's new id, given its old one.
 _Rename = Callable[[str], str]
 
-_NO_WRITERS: dict[str, Any] = {"by_writer": {}, "wakers": {}}
+_NO_THREADS: dict[str, Any] = {"by_thread": {}, "wakers": {}}
 
 
-def rename_writers(
-    profile: Profile, name: _Rename | None, writers: Mapping[str, Writer], run: str | None = None
+def rename_threads(
+    profile: Profile, name: _Rename | None, threads: Mapping[str, Thread], run: str | None = None
 ) -> Profile:
-    """Return `profile` with other ids for its writers; writers with the same new id are merged.
+    """Return `profile` with other ids for its threads; threads with the same new id are merged.
 
     Args:
         profile: the profile to rename.
-        name: returns the new id for an old one; None drops all data by writer.
-        writers: the writers by new id.
+        name: returns the new id for an old one; None drops all data by thread.
+        threads: the threads by new id.
         run: the id of the run, into which the parts of several runs are merged; None keeps the runs.
     """
     if name is None:
-        root = _map_tree(profile.root, lambda node: {**_NO_WRITERS, "per_run": _rename_runs(run, node)})
-        return replace(profile, root=root, writers={}, critical={})
+        root = _map_tree(profile.root, lambda node: {**_NO_THREADS, "per_run": _rename_runs(run, node)})
+        return replace(profile, root=root, threads={}, critical={})
     critical: dict[CriticalNode, int] = defaultdict(int)
     for place, ns in profile.critical.items():
-        critical[CriticalNode(name(place.writer), place.path)] += ns
+        critical[CriticalNode(name(place.thread), place.path)] += ns
     root = _map_tree(
-        profile.root, lambda node: {**_rename_writers(node, name), "per_run": _rename_runs(run, node)}
+        profile.root, lambda node: {**_rename_threads(node, name), "per_run": _rename_runs(run, node)}
     )
-    return replace(profile, root=root, writers=dict(writers), critical=dict(critical))
+    return replace(profile, root=root, threads=dict(threads), critical=dict(critical))
 
 
 def _map_tree(root: Node, change: Callable[[Node], dict[str, Any]]) -> Node:
@@ -55,15 +55,15 @@ def _map_tree(root: Node, change: Callable[[Node], dict[str, Any]]) -> Node:
     return children_of[-1][root.key]
 
 
-def _rename_writers(node: Node, name: _Rename) -> dict[str, Any]:
+def _rename_threads(node: Node, name: _Rename) -> dict[str, Any]:
     shares: dict[str, Share] = defaultdict(Share)
-    for writer, share in node.by_writer.items():
-        shares[name(writer)] += share
+    for thread, share in node.by_thread.items():
+        shares[name(thread)] += share
     wakers: dict[Waker, Wakes] = {}
     for waker, wakes in node.wakers.items():
-        renamed_waker = waker._replace(writer=name(waker.writer), by=name(waker.by))
+        renamed_waker = waker._replace(thread=name(waker.thread), by=name(waker.by))
         wakers[renamed_waker] = wakers[renamed_waker] + wakes if renamed_waker in wakers else wakes
-    return {"by_writer": dict(shares), "wakers": wakers}
+    return {"by_thread": dict(shares), "wakers": wakers}
 
 
 def _rename_runs(run: str | None, node: Node) -> Mapping[str, tuple[int, int]]:

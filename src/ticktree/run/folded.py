@@ -60,7 +60,7 @@ class FoldedRecords:
         self, profile: Profile, wakes: WakesTally, files: Mapping[str, ProcessKey], locations: NodeLocations
     ) -> FoldedRecords:
         """Return this with the profile, wake edges, critical path and locations of nodes of more files."""
-        new_locations = {writer: locations[writer] for writer in files.values()}
+        new_locations = {thread: locations[thread] for thread in files.values()}
         return replace(
             self,
             profile=self.profile + profile,
@@ -87,9 +87,9 @@ class FoldedRecords:
             "files": files,
             "paths": list(path_numbers),
             "layouts": [list(layout) for layout in layout_numbers],
-            "unresolved": [[path, writer, *_flatten_edge(edge)] for path, writer, edge in self.unresolved],
+            "unresolved": [[path, thread, *_flatten_edge(edge)] for path, thread, edge in self.unresolved],
             "longest": [
-                self.longest.writer,
+                self.longest.thread,
                 [[*address.process, address.node, ns] for address, ns in self.longest.shares.items()],
             ],
             # As a string: trees may be deeper than json can write.
@@ -145,11 +145,11 @@ def _flatten_edge(edge: Edge) -> list[str | int]:
     return [edge.node, edge.channel, *waker.process, waker.node, *times]
 
 
-def _parse_waits(path: Any, writer: Any, node: Any, channel: Any, *numbers: Any) -> UnresolvedWaits:
+def _parse_waits(path: Any, thread: Any, node: Any, channel: Any, *numbers: Any) -> UnresolvedWaits:
     waker = NodeAddress(_key(numbers[:3]), int(numbers[3]))
     waits, waited_ns, handover_ns = map(int, numbers[4:])
     edge = Edge(int(node), str(channel), waker, waits, waited_ns, handover_ns)
-    return UnresolvedWaits(str(path), str(writer), edge)
+    return UnresolvedWaits(str(path), str(thread), edge)
 
 
 def _key(numbers: Sequence[Any]) -> ProcessKey:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ticktree.errors import TicktreeError
 from ticktree.files.guarded import MAX_DATA_BYTES, decoding, read_bytes
-from ticktree.profile import Profile, Writer, codec
-from ticktree.profile.renaming import rename_writers
+from ticktree.profile import Profile, Thread, codec
+from ticktree.profile.renaming import rename_threads
 from ticktree.profile.table import sums_of
 
 _DIGITS = 8
@@ -23,18 +23,18 @@ class Job:
     """One execution of a program on several machines: merged, its runs are one run.
 
     Attributes:
-        keeps_writers: whether to keep each writer's part: then the profile grows with every process.
+        keeps_threads: whether to keep each thread's part: then the profile grows with every process.
     """
 
     id: str
-    keeps_writers: bool = True
+    keeps_threads: bool = True
 
     @classmethod
-    def of(cls, sources: Sequence[Path], name: str | None = None, *, keeps_writers: bool = True) -> Job:
+    def of(cls, sources: Sequence[Path], name: str | None = None, *, keeps_threads: bool = True) -> Job:
         """Return a job whose id depends on its sources, but not on their order."""
         names = "\0".join(sorted(str(source.absolute()) for source in sources))
         digest = hashlib.sha256(names.encode(errors="surrogateescape")).hexdigest()
-        return cls(f"{name or 'job'}-{digest[:_DIGITS]}", keeps_writers)
+        return cls(f"{name or 'job'}-{digest[:_DIGITS]}", keeps_threads)
 
 
 # Separates a process's id from the tag of its run: processes of two machines may have the same pid and start, as in
@@ -108,30 +108,30 @@ def _unpickle(profile: str, *fields: Any) -> Part:
 
 
 def _assign_to_job(profile: Profile, job: Job) -> Profile:
-    if not job.keeps_writers:
-        return rename_writers(profile, None, {}, job.id)
+    if not job.keeps_threads:
+        return rename_threads(profile, None, {}, job.id)
     hosts = profile.metadata.get("host", frozenset())
     host = str(next(iter(hosts))) if len(hosts) == 1 else ""
-    new_ids = {key: _tag_writer(writer) for key, writer in profile.writers.items()}
-    writers = {
-        new_ids[key]: replace(writer, id=new_ids[key], run=job.id, host=writer.host or host)
-        for key, writer in profile.writers.items()
+    new_ids = {key: _tag_thread(thread) for key, thread in profile.threads.items()}
+    threads = {
+        new_ids[key]: replace(thread, id=new_ids[key], run=job.id, host=thread.host or host)
+        for key, thread in profile.threads.items()
     }
-    return rename_writers(profile, new_ids.__getitem__, writers, job.id)
+    return rename_threads(profile, new_ids.__getitem__, threads, job.id)
 
 
-def _tag_writer(writer: Writer) -> str:
-    """Return the id of a writer with the tag of its run, which merged writers already have."""
-    process, slash, tree = writer.id.partition("/")
-    return writer.id if _SEPARATOR in process else f"{process}{_SEPARATOR}{_tag(writer.run)}{slash}{tree}"
+def _tag_thread(thread: Thread) -> str:
+    """Return the id of a thread with the tag of its run, which merged threads already have."""
+    process, slash, tree = thread.id.partition("/")
+    return thread.id if _SEPARATOR in process else f"{process}{_SEPARATOR}{_tag(thread.run)}{slash}{tree}"
 
 
 def _run_tags(profile: Profile) -> set[str]:
     """Return the tags of a profile's runs, as far as they are known."""
-    if not profile.writers:
+    if not profile.threads:
         return {_tag(run) for _, _, node in profile.root.walk() for run in node.per_run}
-    ids = map(_tag_writer, profile.writers.values())
-    return {writer_id.partition("/")[0].partition(_SEPARATOR)[2] for writer_id in ids}
+    ids = map(_tag_thread, profile.threads.values())
+    return {thread_id.partition("/")[0].partition(_SEPARATOR)[2] for thread_id in ids}
 
 
 def _tag(run: str) -> str:

@@ -24,7 +24,7 @@ class Watch:
 
     Args:
         folder: the run's memory directory.
-        writer: id of the process that takes the readings.
+        process: id of the process that takes the readings.
         began_ns: when the run began, on the clock of the readings.
         system: the system to read.
         gpus: the GPUs to read.
@@ -33,13 +33,13 @@ class Watch:
     def __init__(
         self,
         folder: Path,
-        writer: str,
+        process: str,
         began_ns: int,
         system: System | None = None,
         gpus: GpuReader | None = None,
     ) -> None:
         self._folder = folder
-        self._writer = writer
+        self._process = process
         self._began_ns = began_ns
         self._system = system or System()
         self._gpus = gpus
@@ -88,7 +88,7 @@ class Watch:
         self._gpus = self._gpus or GpuReader()
         now_ns = time.time_ns()
         for name, value in {**between(before, reading), **self._gpus.read()}.items():
-            gauge = gauge_of(name, value, reading.at_ns - self._began_ns, now_ns, self._writer)
+            gauge = gauge_of(name, value, reading.at_ns - self._began_ns, now_ns, self._process)
             self._gauges[name] = self._gauges[name] + gauge if name in self._gauges else gauge
 
     def _save(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, thread
 from support.example_workers import crew, ids, stepping
 from support.findings import findings
 from support.steady_loops import watched
@@ -23,7 +23,7 @@ def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
     workers = ids(4)
     wait = node("recv", {w: [ms * MS] * calls for w, ms in zip(workers, waits_ms, strict=True)}, wait=True)
     if wakers is not None:
-        shares = wait.by_writer.items()
+        shares = wait.by_thread.items()
         wakers = {
             Waker("commands", w, LEARNER, "update"): Wakes(calls, round(s.total_ns * wakers), 0)
             for w, s in shares
@@ -39,7 +39,7 @@ def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
         stepping(works_ms, calls=calls),
         wait,
         update,
-        others=[writer(LEARNER, "learner", last_ns=S)],
+        others=[thread(LEARNER, "learner", last_ns=S)],
         run_ns=S,
     )
 
@@ -68,7 +68,7 @@ def test_only_the_idle_workers_of_a_role_are_reported():
 def test_a_wait_for_the_end_of_something_is_no_idleness():
     join = node("join", {LEARNER: [900 * MS]}, wait=True)
     profile = crew(
-        stepping([9] * 4), join, others=[writer(LEARNER, "main", last_ns=S), writer("1-1/1", "x")], run_ns=S
+        stepping([9] * 4), join, others=[thread(LEARNER, "main", last_ns=S), thread("1-1/1", "x")], run_ns=S
     )
     assert messages_of(profile) == []
 
@@ -79,7 +79,7 @@ def test_a_short_life_is_no_idleness():
 
 def test_a_single_worker_waits_for_no_other():
     sleep = node("sleep", {LEARNER: [9 * MS] * 100}, wait=True)
-    assert messages_of(crew(sleep, count=0, others=[writer(LEARNER, "main", last_ns=S)])) == []
+    assert messages_of(crew(sleep, count=0, others=[thread(LEARNER, "main", last_ns=S)])) == []
 
 
 def test_direct_and_indirect_waits_for_a_straggler_are_reported_for_the_straggler():
@@ -123,7 +123,7 @@ def a_loop_and_its_server(works_ms: int, startup_ms: int = 0, infer_ms: int = 1)
         program.work("recv", 10 - works_ms, wait=True)
     profile = program.profile()
     node = profile.root.at("play/recv")
-    (waiter,), (server,) = node.by_writer, profile.root.at("infer").by_writer
+    (waiter,), (server,) = node.by_thread, profile.root.at("infer").by_thread
     wakers = {Waker("replies", waiter, server, "infer"): Wakes(50, node.total_ns, 0)}
     return with_node(profile, "play/recv", wakers=wakers)
 

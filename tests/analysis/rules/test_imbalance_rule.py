@@ -49,4 +49,4 @@ def test_too_little_to_matter_is_not_reported():
 
 def test_a_profile_that_does_not_say_who_did_what_has_none():
     profile = crew(calling({n: (100 * (n + 1), 10) for n in range(5)}), count=5)
-    assert findings_of(replace(profile, writers={}, root=profile.root)) == []
+    assert findings_of(replace(profile, threads={}, root=profile.root)) == []

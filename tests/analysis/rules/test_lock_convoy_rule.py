@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from support.example_samples import sampled_store
-from support.example_trainers import LEARNER, MS, S, node, writer
+from support.example_trainers import LEARNER, MS, S, node, thread
 from support.example_workers import crew, ids, stepping
 from support.findings import findings
 from support.sampled_runs import run_sampled
@@ -52,7 +52,7 @@ def queueing(waits_ms, channel="lock", count=4, peers=None, calls=100) -> Profil
         wait=True,
         wakers=wakers,
     )
-    others = [writer(LEARNER, "learner", last_ns=S)]
+    others = [thread(LEARNER, "learner", last_ns=S)]
     return crew(
         stepping([10 - ms for ms in waits_ms], calls=calls), wait, count=count, others=others, run_ns=S
     )

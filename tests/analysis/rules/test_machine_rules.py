@@ -11,7 +11,7 @@ from support.findings import findings
 from support.steady_loops import MS, loop_of, sections, watched
 from ticktree.analysis.rules.machine import VECTOR_WAIT, ContendedRule, OversubscribedRule, ThrottledRule
 from ticktree.instruments import gymnasium as gymnasium_instrument
-from ticktree.profile import Gauge, Histogram, Writer
+from ticktree.profile import Gauge, Histogram, Thread
 
 LOOP = loop_of(20, sections({"act": lambda n: MS}))
 
@@ -64,7 +64,7 @@ def test_what_the_environment_says_of_threads_is_in_the_sentence():
 def test_the_advice_mentions_torchs_threads_if_torch_is_used():
     torch = {
         "torch/compiled": Gauge(
-            name="torch/compiled", last=0, last_wall_ns=1, writer="", count=1, min=0, max=0, zeros=1
+            name="torch/compiled", last=0, last_wall_ns=1, process="", count=1, min=0, max=0, zeros=1
         )
     }
     profile = watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
@@ -94,10 +94,10 @@ def test_what_is_set_already_is_no_advice():
     assert finding.message.startswith(
         "Measure on an idle machine, or pin the run to cores of its own: 1.7 busy threads"
     )
-    writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
-    (finding,) = findings(replace(enough, writers=writers), rules=[OversubscribedRule()])
+    threads = {name: Thread(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
+    (finding,) = findings(replace(enough, threads=threads), rules=[OversubscribedRule()])
     assert finding.message.startswith("Measure on an idle machine")  # joblib starts one worker per core
-    (finding,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    (finding,) = findings(replace(profile, threads=threads), rules=[OversubscribedRule()])
     assert finding.message == (
         "Start fewer worker processes than 3, each of which runs one thread already: 5.0 busy threads share "
         "2 cores, and wait for one 60% of the time they could run"
@@ -106,8 +106,8 @@ def test_what_is_set_already_is_no_advice():
 
 def test_processes_with_less_than_a_thread_each_have_none_to_spare():
     profile = watched(LOOP, used=[0.9] * 9, others=[1.7] * 9, waiting=[0.5] * 9)
-    writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
-    (finding,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    threads = {name: Thread(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
+    (finding,) = findings(replace(profile, threads=threads), rules=[OversubscribedRule()])
     assert finding.message == (
         "Measure on an idle machine, or pin the run to cores of its own: 1.8 busy threads share 2 cores, of which "
         "others use 1.7, and wait for one 50% of the time they could run"
@@ -116,8 +116,8 @@ def test_processes_with_less_than_a_thread_each_have_none_to_spare():
 
 def test_processes_that_each_use_many_threads_are_to_use_one():
     profile = watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.65] * 9)
-    writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0", "4-1/0", "5-1/0")}
-    (finding,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    threads = {name: Thread(id=name) for name in ("1-1/0", "2-1/0", "3-1/0", "4-1/0", "5-1/0")}
+    (finding,) = findings(replace(profile, threads=threads), rules=[OversubscribedRule()])
     assert finding.message == (
         "Let each of 5 processes run one thread (OMP_NUM_THREADS=1), or start fewer of them: 5.7 busy threads share "
         "2 cores, and wait for one 65% of the time they could run"
@@ -133,11 +133,11 @@ def steps_of_a_vector(recorder, _number):
 @pytest.mark.parametrize(("workers", "is_named"), [(2, False), (3, True)])
 def test_how_many_workers_of_a_vector_of_envs_run_at_a_time_can_be_limited(workers, is_named):
     profile = watched(loop_of(20, steps_of_a_vector), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
-    writers = {name: Writer(id=name) for name in (f"{number}-1/0" for number in range(workers + 1))}
-    (finding,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    threads = {name: Thread(id=name) for name in (f"{number}-1/0" for number in range(workers + 1))}
+    (finding,) = findings(replace(profile, threads=threads), rules=[OversubscribedRule()])
     limit = "Give AsyncVectorEnv max_concurrency=2 (gymnasium 1.4 and later), or "
     assert finding.message.startswith(limit) is is_named
-    (other,) = findings(replace(profile, root=LOOP.root, writers=writers), rules=[OversubscribedRule()])
+    (other,) = findings(replace(profile, root=LOOP.root, threads=threads), rules=[OversubscribedRule()])
     assert "AsyncVectorEnv" not in other.message
 
 
@@ -257,7 +257,7 @@ def gpu_slowed(slowed: int, of: int):
         name="machine/gpu1/slowed",
         last=0,
         last_wall_ns=0,
-        writer="a",
+        process="a",
         count=of,
         min=0,
         max=1,

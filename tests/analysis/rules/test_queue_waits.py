@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from support.example_samples import sampled, stack
-from support.example_trainers import LEARNER, MS, node, worker, writer
+from support.example_trainers import LEARNER, MS, node, thread, worker
 from support.findings import findings
 from ticktree.analysis.rules.queues import FullQueueRule, StarvedRule
 from ticktree.analysis.rules.workers import IdleWorkerRule, TransportRule
@@ -33,10 +33,10 @@ def consuming(
     root = Node(name="root", children=children)
     if not marked:
         outside = Share(0, run_ns - getting.total_ns, 0)
-        root = replace(root, self_ns=outside.self_ns, by_writer={LEARNER: outside})
+        root = replace(root, self_ns=outside.self_ns, by_thread={LEARNER: outside})
     loops = {"train": Loop(path="train", ticks=TICKS, stats=loop.steady, busy_ns=loop.stats.sum_ns)}
-    writers = [writer(LEARNER, "learner", last_ns=run_ns), writer(LOADER, "loader", last_ns=run_ns)]
-    return Profile(root=root, loops=loops if marked else {}, writers={unit.id: unit for unit in writers})
+    threads = [thread(LEARNER, "learner", last_ns=run_ns), thread(LOADER, "loader", last_ns=run_ns)]
+    return Profile(root=root, loops=loops if marked else {}, threads={unit.id: unit for unit in threads})
 
 
 def findings_of(profile: Profile):
@@ -93,11 +93,11 @@ def test_a_loop_waits_for_room_in_a_queue():
     loop = node("follow", {LEARNER: [10 * MS] * TICKS}, putting)
     compress = node("compress", {LOADER: [9 * MS] * TICKS}, beside=True)
     run_ns = 10 * MS * TICKS
-    writers = [writer(LEARNER, "learner", last_ns=run_ns), writer(LOADER, "recorder", last_ns=run_ns)]
+    threads = [thread(LEARNER, "learner", last_ns=run_ns), thread(LOADER, "recorder", last_ns=run_ns)]
     profile = Profile(
         root=Node(name="root", children={"follow": loop, "compress": compress}),
         loops={"follow": Loop(path="follow", ticks=TICKS, stats=loop.steady, busy_ns=loop.stats.sum_ns)},
-        writers={other.id: other for other in writers},
+        threads={other.id: other for other in threads},
     )
     (finding,) = findings_of(profile)
     assert finding.message == (

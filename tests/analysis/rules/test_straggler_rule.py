@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.example_trainers import S, Trainer, node, straggling_trainer, writer
+from support.example_trainers import S, Trainer, node, straggling_trainer, thread
 from support.example_workers import crew, ids, stepping
 from support.findings import findings
 from ticktree.analysis.finding import Finding
@@ -92,7 +92,7 @@ def test_a_profile_that_does_not_say_who_did_what_has_none():
 
 def test_each_run_of_several_is_judged_by_itself():
     first = crew(stepping([40, 40, 40, 80]))
-    others = [writer(f"{n}-9/1", run="run-2", last_ns=10 * S) for n in range(100, 104)]
+    others = [thread(f"{n}-9/1", run="run-2", last_ns=10 * S) for n in range(100, 104)]
     took = {worker.id: [ms * 1_000_000] * 100 for worker, ms in zip(others, (40, 90, 40, 40), strict=True)}
     second = crew(node("step", took, beside=True), count=0, others=others)
     assert [finding.facts["worker"] for finding in findings_of(first.merge(second))] == [
@@ -108,6 +108,6 @@ def test_a_single_peer_is_in_the_singular():
 
 def test_names_are_as_the_program_chose_them():
     profile = crew(stepping([40, 40, 40, 80]))
-    hostile = {key: replace(finding, role="\x1b[2J") for key, finding in profile.writers.items()}
-    (finding,) = findings_of(replace(profile, writers=hostile))
+    hostile = {key: replace(finding, role="\x1b[2J") for key, finding in profile.threads.items()}
+    (finding,) = findings_of(replace(profile, threads=hostile))
     assert finding.facts["worker"] == "\x1b[2J 3"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.example_trainers import LEARNER, MS, US, node, worker, writer
+from support.example_trainers import LEARNER, MS, US, node, thread, worker
 from support.findings import findings
 from ticktree.analysis import Claim, Finding
 from ticktree.analysis.rules.workers import TransportRule
@@ -51,14 +51,14 @@ def vector_env(
         ),
     )
     root = Node(name="root", children={child.name: child for child in (loop, *parts)})
-    writers = [
-        writer(LEARNER, "learner", last_ns=run_ns),
-        *(writer(worker, last_ns=run_ns) for worker in WORKERS),
+    threads = [
+        thread(LEARNER, "learner", last_ns=run_ns),
+        *(thread(worker, last_ns=run_ns) for worker in WORKERS),
     ]
     return Profile(
         root=root,
         loops={"env": Loop(path="env", ticks=STEPS, stats=loop.steady, busy_ns=loop.stats.sum_ns)},
-        writers={unit.id: unit for unit in writers},
+        threads={unit.id: unit for unit in threads},
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.example_trainers import LEARNER, MS, S, node, worker, writer
+from support.example_trainers import LEARNER, MS, S, node, thread, worker
 from support.findings import findings
 from ticktree.analysis.rules.workers import StragglerRule, UnevenTasksRule
 from ticktree.profile import Node, Profile, Waker, Wakes
@@ -29,12 +29,12 @@ def pool(long_ms: int, waited_ms: int, *, name="ThreadPoolExecutor-0", rounds=RO
     waits = node("Future.result", {LEARNER: [waited_ms * MS] * rounds}, wait=True, wakers=wakers)
     work = node("evaluate", tasks, beside=True)
     run_ns = (waited_ms + 1) * MS * rounds
-    writers = [
-        writer(LEARNER, "learner", last_ns=run_ns),
-        *(writer(worker, name, last_ns=run_ns) for worker in WORKERS),
+    threads = [
+        thread(LEARNER, "learner", last_ns=run_ns),
+        *(thread(worker, name, last_ns=run_ns) for worker in WORKERS),
     ]
     root = Node(name="root", self_ns=MS * rounds, children={child.name: child for child in (waits, work)})
-    return Profile(root=root, writers={unit.id: unit for unit in writers})
+    return Profile(root=root, threads={unit.id: unit for unit in threads})
 
 
 def findings_of(profile: Profile):
@@ -65,9 +65,9 @@ def test_other_pools_give_no_finding(profile):
 def test_a_worker_that_got_more_of_the_long_tasks_is_no_straggler():
     profile = pool(70, 70)
     work = profile.root.at("evaluate")
-    first = work.by_writer[WORKERS[0]]
+    first = work.by_thread[WORKERS[0]]
     more = replace(
-        work, by_writer={**work.by_writer, WORKERS[0]: replace(first, total_ns=2 * first.total_ns)}
+        work, by_thread={**work.by_thread, WORKERS[0]: replace(first, total_ns=2 * first.total_ns)}
     )
     children = {**profile.root.children, "evaluate": more}
     all_findings = findings_of(replace(profile, root=replace(profile.root, children=children)))
@@ -76,10 +76,10 @@ def test_a_worker_that_got_more_of_the_long_tasks_is_no_straggler():
 
 def test_a_pool_is_not_judged_by_anothers_tasks():
     profile = pool(70, 70)
-    idle = writer(worker(9), "pool worker", last_ns=S)
-    idle_too = writer(worker(10), "pool worker", last_ns=S)
-    writers = {**profile.writers, idle.id: idle, idle_too.id: idle_too}
-    assert [finding.facts["role"] for finding in findings_of(replace(profile, writers=writers))] == [
+    idle = thread(worker(9), "pool worker", last_ns=S)
+    idle_too = thread(worker(10), "pool worker", last_ns=S)
+    threads = {**profile.threads, idle.id: idle, idle_too.id: idle_too}
+    assert [finding.facts["role"] for finding in findings_of(replace(profile, threads=threads))] == [
         "ThreadPoolExecutor-0"
     ]
 

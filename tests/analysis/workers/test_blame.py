@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, thread
 from support.example_workers import calling, crew, ids, seen, stepping
 from ticktree.analysis.context import Context
 from ticktree.analysis.workers.stragglers import stragglers
@@ -19,7 +19,7 @@ def blamed(profile: Profile) -> list[Blame]:
 def waiting(calls: int, ms: float, wakers=None) -> tuple[Node, list]:
     """A learner that waits, and who that is."""
     wait = node("step_wait", {LEARNER: [round(ms * MS)] * calls}, wait=True, wakers=wakers or {})
-    return wait, [writer(LEARNER, "learner", last_ns=10 * S)]
+    return wait, [thread(LEARNER, "learner", last_ns=10 * S)]
 
 
 def with_learner(step: Node, calls: int, ms: float, wakers=None) -> Profile:
@@ -42,7 +42,7 @@ def test_wake_edges_of_a_nested_wait_count_for_the_outer_wait():
     wakers = {Waker("results", LEARNER, ids(4)[3], "step"): Wakes(100, 700 * MS, MS)}
     inner = node("queue.get", {LEARNER: [7 * MS] * 100}, wait=True, wakers=wakers)
     outer = node("step_wait", {LEARNER: [8 * MS] * 100}, inner, wait=True)
-    profile = crew(stepping([4, 4, 4, 8]), outer, others=[writer(LEARNER, "learner", last_ns=10 * S)])
+    profile = crew(stepping([4, 4, 4, 8]), outer, others=[thread(LEARNER, "learner", last_ns=10 * S)])
     assert [(one.path, one.waited_ns, one.for_it_ns) for one in blamed(profile)] == [
         ("step_wait", 800 * MS, 700 * MS)
     ]

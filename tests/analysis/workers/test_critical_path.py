@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from support.example_trainers import LEARNER, MS, straggling_trainer, writer
+from support.example_trainers import LEARNER, MS, straggling_trainer, thread
 from support.example_workers import crew, ids, stepping
 from support.profile_strategies import profiles
 from ticktree.analysis.workers.roles import UNKNOWN
@@ -14,7 +14,7 @@ from ticktree.profile import CriticalNode, Profile
 
 
 def path_of(critical: dict[tuple[str, str], int]) -> Profile:
-    profile = crew(stepping([4] * 4), others=[writer(LEARNER, "learner")])
+    profile = crew(stepping([4] * 4), others=[thread(LEARNER, "learner")])
     return replace(profile, critical={CriticalNode(*place): ns for place, ns in critical.items()})
 
 
@@ -35,7 +35,7 @@ def test_a_share_of_one_has_no_speedup():
     assert only.speedup is None
 
 
-def test_a_writer_that_was_not_read_is_unknown():
+def test_a_thread_that_was_not_read_is_unknown():
     (only,) = critical_path(path_of({("404-1/1", "step"): 80}))
     assert only.role == UNKNOWN
 

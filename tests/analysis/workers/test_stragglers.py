@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.example_trainers import MS, S, node, straggling_trainer, writer
+from support.example_trainers import MS, S, node, straggling_trainer, thread
 from support.example_workers import calling, crew, ids, seen, stepping
 from ticktree.analysis.context import Context
 from ticktree.analysis.workers.stragglers import SLOWER_FACTOR, _median_without, stragglers
@@ -84,19 +84,19 @@ def test_slow_calls_are_detected_if_the_worker_makes_fewer_of_them():
 
 
 def test_a_shorter_lifetime_is_not_less_work():
-    short = [writer(f"{n}-7/1", "env worker", started_ns=8 * S, last_ns=10 * S) for n in (200, 201)]
+    short = [thread(f"{n}-7/1", "env worker", started_ns=8 * S, last_ns=10 * S) for n in (200, 201)]
     took = {who: [40 * MS] * 200 for who in ids(2)} | {one.id: [40 * MS] * 50 for one in short}
     assert found(crew(node("step", took, beside=True), count=2, others=short)) == []
 
 
 def test_units_of_several_workers_are_not_compared():
-    many = writer("200-7/1", "env worker", members=50)
+    many = thread("200-7/1", "env worker", members=50)
     took = {who: [4 * MS] * 20 for who in ids(3)} | {many.id: [80 * MS] * 50}
     assert found(crew(node("step", took, beside=True), count=3, others=[many])) == []
 
 
 def test_workers_are_compared_with_those_of_their_own_run():
-    others = [writer(f"{n}-7/1", "env worker", run="run-2") for n in (200, 201, 202)]
+    others = [thread(f"{n}-7/1", "env worker", run="run-2") for n in (200, 201, 202)]
     took = {who: [4 * MS] * 20 for who in ids(3)} | {one.id: [9 * MS] * 20 for one in others}
     assert found(crew(node("step", took, beside=True), count=3, others=others)) == []
 
@@ -168,8 +168,8 @@ def test_workers_with_sections_are_compared_by_them():
 
 def differently_named(*parts: str, **fields) -> Profile:
     profile = crew(waiting([80, 81, 40, 80][: len(parts)], **fields), count=len(parts))
-    named = zip(profile.writers.values(), parts, strict=True)
-    return replace(profile, writers={each.id: replace(each, role=f"bench-{part}") for each, part in named})
+    named = zip(profile.threads.values(), parts, strict=True)
+    return replace(profile, threads={each.id: replace(each, role=f"bench-{part}") for each, part in named})
 
 
 def test_processes_with_individual_names_that_wait_in_step_are_peers():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 
-from support.example_trainers import LEARNER, MS, S, node, straggling_trainer, writer
+from support.example_trainers import LEARNER, MS, S, node, straggling_trainer, thread
 from support.example_workers import crew, ids, stepping
 from support.profile_strategies import profiles
 from ticktree.analysis.context import Context
@@ -42,9 +42,9 @@ def test_causes_are_grouped_by_role_and_path_with_the_longest_worker_first():
         Waker("a", LEARNER, "404-7/1", ""): Wakes(5, 50 * MS, 0),
     }
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
-    others = [writer(LEARNER, "learner", last_ns=S), writer("404-7/1", "learner")]
+    others = [thread(LEARNER, "learner", last_ns=S), thread("404-7/1", "learner")]
     profile = crew(stepping([4] * 4), wait, others=others)
-    profile = replace(profile, writers={key: profile.writers[key] for key in (*who, LEARNER)})
+    profile = replace(profile, threads={key: profile.threads[key] for key in (*who, LEARNER)})
     (one,) = found(profile).values()
     workers, nobody = one.causes
     assert workers.by == (("env worker 1", 300 * MS), ("env worker 0", 100 * MS))
@@ -56,9 +56,9 @@ def test_causes_are_grouped_by_role_and_path_with_the_longest_worker_first():
 def test_a_pool_thread_that_relays_results_is_replaced_by_its_workers():
     wakers = {Waker("event", LEARNER, "404-8/1", ""): Wakes(10, 100 * MS, MS)}
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
-    relay = writer("404-8/1", "_handle_results", last_ns=S)
-    learner = writer(LEARNER, "learner", last_ns=S)
-    workers = writer("404-9/1", "pool worker", last_ns=S)
+    relay = thread("404-8/1", "_handle_results", last_ns=S)
+    learner = thread(LEARNER, "learner", last_ns=S)
+    workers = thread("404-9/1", "pool worker", last_ns=S)
 
     def cause_of(*others):
         (one,) = found(crew(stepping([4] * 4), wait, others=[learner, relay, *others])).values()
@@ -72,7 +72,7 @@ def test_a_waker_outside_its_sections_is_not_in_its_parents_section():
     who = ids(4)
     wakers = {Waker("a", LEARNER, who[0], "step"): Wakes(10, 100 * MS, MS)}
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
-    learner = writer(LEARNER, "learner", last_ns=S)
+    learner = thread(LEARNER, "learner", last_ns=S)
     profile = crew(stepping([4] * 4), wait, others=[learner], parent="step")
     (one,) = found(profile).values()
     assert [cause.path for cause in one.causes] == [""]
@@ -80,7 +80,7 @@ def test_a_waker_outside_its_sections_is_not_in_its_parents_section():
 
 def test_waits_without_wake_edges_have_no_causes():
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True)
-    (one,) = found(crew(wait, count=0, others=[writer(LEARNER, "learner")])).values()
+    (one,) = found(crew(wait, count=0, others=[thread(LEARNER, "learner")])).values()
     assert (one.causes, one.known_ns, one.waited_ns, one.share) == ((), 0, 500 * MS, 1 / 80)
 
 

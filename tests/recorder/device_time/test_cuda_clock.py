@@ -295,7 +295,7 @@ def test_threads_book_their_own_calls(recorder, simulated):
     forward = node(recorder, "forward")
     assert (forward.count, device(recorder, "forward").total_ns) == (15, 15 * MS)
     # It was booked later and by another: it is of the trees of those threads all the same.
-    assert device(recorder, "forward").by_writer.keys() == forward.by_writer.keys()
+    assert device(recorder, "forward").by_thread.keys() == forward.by_thread.keys()
 
 
 def test_a_program_whose_device_is_not_in_use_yet_is_left_alone(recorder, simulated):

@@ -153,6 +153,6 @@ def test_the_critical_path_of_work_goes_on_from_who_called_for_it(recorder):
     thread.join()
     profile = recorder.snapshot()
     assert node_at(profile, "train", "work").total_ns == 60
-    names = {writer.id: writer.thread_name for writer in profile.writers.values()}
-    path = {(names[place.writer], place.path): ns for place, ns in profile.critical.items() if ns}
+    names = {thread.id: thread.thread_name for thread in profile.threads.values()}
+    path = {(names[place.thread], place.path): ns for place, ns in profile.critical.items() if ns}
     assert path == {("MainThread", "train"): 40, ("worker", "train/work"): 60}

@@ -29,7 +29,7 @@ def test_a_run_has_the_trainer_its_workers_and_their_players_in_one_tree(tmp_pat
     assert exchanged >= 300
     # The players: programs that the workers started, and that know of no profiler.
     assert sum(node.count for node in nodes(profile, "env.step")) >= 300
-    assert {"train", "worker", "player"} <= {writer.role for writer in profile.writers.values()}
+    assert {"train", "worker", "player"} <= {thread.role for thread in profile.threads.values()}
 
 
 def test_the_remedy_waits_in_a_timer_of_its_own_and_learns_the_same(tmp_path):

@@ -107,17 +107,17 @@ def test_workers_sections_are_counted_under_the_node_they_were_started_from_exac
 
 def test_the_learner_and_the_workers_are_known_by_what_they_do(trained):
     profile = trained.profile
-    roles = sorted(writer.role for writer in profile.writers.values())
+    roles = sorted(thread.role for thread in profile.threads.values())
     assert roles == sorted(["learner", "env worker", "env worker", *(["actor"] if trained.threaded else [])])
-    workers = [key for key, writer in profile.writers.items() if writer.role == "env worker"]
-    shares = profile.root.at(f"{WORKER}/env.step").by_writer
+    workers = [key for key, thread in profile.threads.items() if thread.role == "env worker"]
+    shares = profile.root.at(f"{WORKER}/env.step").by_thread
     assert sorted(shares) == sorted(workers)
     assert sum(share.count for share in shares.values()) == 1500
 
 
 def test_the_run_knows_who_ended_whose_waits(trained):
     profile = trained.profile
-    doing = {key: writer.role for key, writer in profile.writers.items()}
+    doing = {key: thread.role for key, thread in profile.threads.items()}
     acting = "actor" if trained.threaded else "learner"
     waits = {
         f"{ADVANCE}/env_step/communicator.exchange/step_wait": (acting, "env worker"),
@@ -128,7 +128,7 @@ def test_the_run_knows_who_ended_whose_waits(trained):
         waits[queue] = ("learner", "actor")
     for path, (waiting, waker_names) in waits.items():
         wakers = profile.root.at(path).wakers
-        assert {(doing[waker.writer], doing[waker.by]) for waker in wakers} == {(waiting, waker_names)}
+        assert {(doing[waker.thread], doing[waker.by]) for waker in wakers} == {(waiting, waker_names)}
         assert sum(wakes.waited_ns for wakes in wakers.values()) > 0
     assert profile.critical
 
@@ -183,10 +183,10 @@ def test_a_straggler_is_found_and_said_to_be_waited_for(tmp_path):
     profile = run_trainer(
         tmp_path, "--steps", "300", "--workers", "3", "--lockstep", "--slow-worker", "1=20"
     ).profile()
-    shares = profile.root.at(f"{WORKER}/env.step").by_writer
+    shares = profile.root.at(f"{WORKER}/env.step").by_thread
     assert [share.count for share in shares.values()] == [100] * 3
-    slow = {writer for writer, share in shares.items() if share.total_ns >= 100 * 20_000_000}
-    assert [profile.writers[writer].process_name for writer in slow] == ["env worker 1"]
+    slow = {thread for thread, share in shares.items() if share.total_ns >= 100 * 20_000_000}
+    assert [profile.threads[thread].process_name for thread in slow] == ["env worker 1"]
     wakers = profile.root.at(f"{ADVANCE}/env_step/communicator.exchange/step_wait").wakers
     wait_ns = Counter()
     for waker, wakes in wakers.items():

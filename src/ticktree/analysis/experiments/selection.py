@@ -203,15 +203,15 @@ def _is_sequential(profile: Profile, view: LoopView) -> bool:
     """Return whether no other thread works, and the loop neither waits for one nor sleeps to hold a rate."""
     if view.slack_ns > SLACK_SHARE * view.tick_ns:
         return False
-    own_writers = {writer for writer, share in profile.root.at(view.path).by_writer.items() if share.count}
+    own_threads = {thread for thread, share in profile.root.at(view.path).by_thread.items() if share.count}
     concurrent_ns = sum(
         share.self_ns
         for path, _, node in profile.root.walk()
-        for writer, share in node.by_writer.items()
-        if path and not node.wait and writer not in own_writers
+        for thread, share in node.by_thread.items()
+        if path and not node.wait and thread not in own_threads
     )
     waits_ns = view.ticks * sum(
         section.self_ns for section in view.sections if section.node.wait and section.name != "time.sleep"
     )
     min_ns = ALONE_SHARE * view.tick_ns * view.ticks
-    return len(own_writers) == 1 and max(concurrent_ns, waits_ns) < min_ns
+    return len(own_threads) == 1 and max(concurrent_ns, waits_ns) < min_ns

@@ -64,7 +64,7 @@ def changed_loops(context: Context, change_kind: ChangeKind) -> Iterator[Changed
     """
     for path, loop in sorted(context.profile.loops.items()):
         node = context.profile.root.at(path)
-        threads = sum(1 for share in node.by_writer.values() if share.count)
+        threads = sum(1 for share in node.by_thread.values() if share.count)
         if len(node.per_run) > 1 or threads > 1:
             continue
         change = loop_change(node)

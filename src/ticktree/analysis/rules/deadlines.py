@@ -326,7 +326,7 @@ def _period(worst: Sequence[WorstTick]) -> int | None:
     """Return the period of long ticks; None if it varies, or if several threads run the loop."""
     numbers = sorted(tick.tick for tick in worst)
     distances = {after - before for before, after in pairwise(numbers)}
-    is_regular = len({tick.writer for tick in worst}) == 1 and len(distances) == 1
+    is_regular = len({tick.thread for tick in worst}) == 1 and len(distances) == 1
     return distances.pop() if is_regular else None
 
 

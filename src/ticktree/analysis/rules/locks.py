@@ -109,7 +109,7 @@ def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
     view = context.loop_of(claim)
     if claim is None or view is None:
         return None
-    processes = {writer.partition("/")[0] for unit, _ in wait.by_unit for writer in unit.writers}
+    processes = {thread.partition("/")[0] for unit, _ in wait.by_unit for thread in unit.threads}
     # Threads of a process share its interpreter.
     cores = min(Machine(context.profile).cores or 1, len(processes))
     free_ns = view.busy_ns * max(1.0, wait.count / cores)

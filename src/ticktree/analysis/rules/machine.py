@@ -145,7 +145,7 @@ class OversubscribedRule:
 
 def _vector_workers(context: Context, machine: Machine) -> Facts:
     """Return how many workers an AsyncVectorEnv may have, if the run has one and more processes than cores."""
-    root, processes = context.profile.root, {writer.process for writer in context.profile.writers.values()}
+    root, processes = context.profile.root, {thread.process for thread in context.profile.threads.values()}
     workers = len(processes) - 1
     if workers <= (machine.cores or 0):
         return {}

@@ -282,10 +282,10 @@ class GarbageCollectionRule:
 
 def _gc_share_of_run(profile: Profile) -> float:
     """Return the share of its life that the run's first process was stopped; 0 if unknown."""
-    main_writers = [
-        writer for writer in profile.writers.values() if writer.is_main and writer.started_ns is not None
+    main_threads = [
+        thread for thread in profile.threads.values() if thread.is_main and thread.started_ns is not None
     ]
-    first = min(main_writers, key=lambda writer: (writer.started_ns, writer.id), default=None)
+    first = min(main_threads, key=lambda thread: (thread.started_ns, thread.id), default=None)
     life_ns = 0 if first is None else (first.last_ns or 0) - (first.started_ns or 0)
     return min(1.0, first.gc_ns / life_ns) if first is not None and life_ns > 0 else 0.0
 

@@ -99,14 +99,14 @@ def queue_waits(context: Context) -> Iterator[QueueWait]:
     Workers that wait for something else for most of their lives are left out.
     """
     for view in context.main_loops:
-        loop_writers = set(view.sections[0].node.by_writer)
+        loop_threads = set(view.sections[0].node.by_thread)
         for section in view.sections:
             if section.name not in _GETS | _PUTS or not section.is_wait or section.is_parallel:
                 continue
             if view.share(section.total_ns) < MIN_QUEUE_SHARE or section.count < MIN_CALLS:
                 continue
             opposite = _PUTS if section.name in _GETS else _GETS
-            for peer, cause, waited_ns in _wakers(section, loop_writers, context):
+            for peer, cause, waited_ns in _wakers(section, loop_threads, context):
                 lives_ns = sum(map(context.life_ns, peer.units))
                 at_queues_ns, elsewhere_ns = _waits_ns(peer, opposite, context)
                 ended_share = min(1.0, cause.wakes.waited_ns / waited_ns)
@@ -115,10 +115,10 @@ def queue_waits(context: Context) -> Iterator[QueueWait]:
                     yield QueueWait(section, peer, ended_share, blocked_share, _hotspot(peer, context))
 
 
-def _wakers(section: SectionView, writers: set[str], context: Context) -> Iterator[tuple[Role, Cause, int]]:
+def _wakers(section: SectionView, threads: set[str], context: Context) -> Iterator[tuple[Role, Cause, int]]:
     """Yield the role that ended most of the waits of the loop's threads there, and how long they waited."""
     for role in context.threads:
-        if writers.isdisjoint(role.writers):
+        if threads.isdisjoint(role.threads):
             continue
         for wait in outer_waits(role, context):
             if wait.path == section.path and wait.causes:
@@ -138,7 +138,7 @@ def _waits_ns(role: Role, names: frozenset[str], context: Context) -> tuple[int,
 def _hotspot(role: Role, context: Context) -> tuple[str, str | None] | None:
     """Return the section with most of a role's time, else the sampled function with the most and its hottest line."""
     self_ns_by_name = {
-        section.name: sum(node.self_ns for id_, node in section.node.by_writer.items() if id_ in role.writers)
+        section.name: sum(node.self_ns for id_, node in section.node.by_thread.items() if id_ in role.threads)
         for section in context.run.sections[1:]
         if not section.is_wait
     }

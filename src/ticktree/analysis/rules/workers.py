@@ -328,7 +328,7 @@ def _is_idle(unit: Unit, waited_ns: int, context: Context) -> bool:
 def _time_ns(unit: Unit, context: Context) -> int:
     """Return how long a unit lived; if it runs the main loop, without the start-up before its first tick."""
     view = next(iter(context.main_loops), None)
-    is_main = view is not None and not view.sections[0].node.by_writer.keys().isdisjoint(unit.writers)
+    is_main = view is not None and not view.sections[0].node.by_thread.keys().isdisjoint(unit.threads)
     life_ns = context.life_ns(unit)
     return life_ns - min(life_ns, context.startup_ns or 0) if is_main else life_ns
 
@@ -379,8 +379,8 @@ def _served_section(view: LoopView, role: Role) -> SectionView | None:
 
     It is the innermost section around all of the loop's waits that the role ended: sending is next to waiting.
     """
-    workers, loop_writers = set(role.writers), set(view.sections[0].node.by_writer)
-    if view.loop is None or workers & loop_writers:
+    workers, loop_threads = set(role.threads), set(view.sections[0].node.by_thread)
+    if view.loop is None or workers & loop_threads:
         return None
     waits: list[SectionView] = []
     for section in view.path_sections:

@@ -10,7 +10,7 @@ from itertools import accumulate
 from statistics import median
 from typing import Literal, TypeAlias
 
-from ticktree.profile import Node, Profile, Share, Writer
+from ticktree.profile import Node, Profile, Share, Thread
 
 By: TypeAlias = Literal["process", "thread", "role"]
 
@@ -30,7 +30,7 @@ class Unit:
         own_name: the program's name for the process or thread; "" for several.
         role: the name of its role.
         run: the run that it belongs to; "" for several runs.
-        writers: ids of its writers.
+        threads: ids of its threads.
         parent: path of the node in which it was started, where it is while outside its sections.
         started_ns: its first sign of life, since the run began; None if unknown.
         last_ns: its last sign of life; None if unknown.
@@ -41,7 +41,7 @@ class Unit:
     name: str
     role: str
     run: str
-    writers: tuple[str, ...]
+    threads: tuple[str, ...]
     own_name: str = ""
     parent: str = ""
     started_ns: int | None = None
@@ -62,7 +62,7 @@ class Unit:
         return sum(share.total_ns for share in self._shares(node))
 
     def _shares(self, node: Node) -> list[Share]:
-        return [node.by_writer[writer] for writer in self.writers if writer in node.by_writer]
+        return [node.by_thread[thread] for thread in self.threads if thread in node.by_thread]
 
     @property
     def span_ns(self) -> int | None:
@@ -90,9 +90,9 @@ class Role:
         return sum(unit.members for unit in self.units)
 
     @property
-    def writers(self) -> tuple[str, ...]:
-        """The ids of all writers."""
-        return tuple(writer for unit in self.units for writer in unit.writers)
+    def threads(self) -> tuple[str, ...]:
+        """The ids of all threads."""
+        return tuple(thread for unit in self.units for thread in unit.threads)
 
     @property
     def equals(self) -> tuple[Unit, ...]:
@@ -121,18 +121,18 @@ def roles(profile: Profile, by: By) -> list[Role]:
 
 
 def unit_of(all_roles: Iterable[Role]) -> dict[str, Unit]:
-    """Return the unit of each writer, by the writer's id."""
-    return {writer: unit for role in all_roles for unit in role.units for writer in unit.writers}
+    """Return the unit of each thread, by the thread's id."""
+    return {thread: unit for role in all_roles for unit in role.units for thread in unit.threads}
 
 
 def most_processes(profile: Profile) -> int:
     """Return the maximum number of processes at one moment; those with unknown lifetimes count throughout."""
     lifetimes: dict[tuple[str, str], tuple[float, float]] = {}
-    for writer in profile.writers.values():
-        first = -math.inf if writer.started_ns is None else writer.started_ns
-        last = math.inf if writer.last_ns is None else writer.last_ns
-        lifetime = lifetimes.get((writer.run, writer.process), (first, last))
-        lifetimes[writer.run, writer.process] = (min(first, lifetime[0]), max(last, lifetime[1]))
+    for thread in profile.threads.values():
+        first = -math.inf if thread.started_ns is None else thread.started_ns
+        last = math.inf if thread.last_ns is None else thread.last_ns
+        lifetime = lifetimes.get((thread.run, thread.process), (first, last))
+        lifetimes[thread.run, thread.process] = (min(first, lifetime[0]), max(last, lifetime[1]))
     moments = sorted(
         [(first, 1) for first, _ in lifetimes.values()] + [(last, -1) for _, last in lifetimes.values()]
     )
@@ -142,58 +142,58 @@ def most_processes(profile: Profile) -> int:
 def has_processes(profile: Profile) -> bool:
     """Return whether any run in the profile had more than one process."""
     processes: dict[str, set[str]] = {}
-    for writer in profile.writers.values():
-        processes.setdefault(writer.run, set()).add(writer.process)
+    for thread in profile.threads.values():
+        processes.setdefault(thread.run, set()).add(thread.process)
     return any(len(ids) > 1 for ids in processes.values())
 
 
 def run_ns(profile: Profile) -> int:
     """Return the length of the run, or the sum over all runs in the profile; 0 if unknown."""
     spans: dict[str, tuple[int, int]] = {}
-    for writer in profile.writers.values():
-        if writer.started_ns is not None and writer.last_ns is not None:
-            first, last = spans.get(writer.run, (writer.started_ns, writer.last_ns))
-            spans[writer.run] = (min(first, writer.started_ns), max(last, writer.last_ns))
+    for thread in profile.threads.values():
+        if thread.started_ns is not None and thread.last_ns is not None:
+            first, last = spans.get(thread.run, (thread.started_ns, thread.last_ns))
+            spans[thread.run] = (min(first, thread.started_ns), max(last, thread.last_ns))
     return sum(last - first for first, last in spans.values()) or profile.root.total_ns
 
 
-def amount(by_writer: Mapping[str, int], unit: Unit) -> int:
-    """Return a unit's part of an amount given by writer."""
-    return sum(by_writer.get(writer, 0) for writer in unit.writers)
+def amount(by_thread: Mapping[str, int], unit: Unit) -> int:
+    """Return a unit's part of an amount given by thread."""
+    return sum(by_thread.get(thread, 0) for thread in unit.threads)
 
 
 def _unnumbered_units(profile: Profile, by: By) -> list[Unit]:
     """Return every process, or every thread, named by its role alone."""
-    groups: dict[tuple[str, str], list[Writer]] = {}
-    for writer in profile.writers.values():
-        key = (writer.run, writer.process if by == "process" else _thread_key(writer))
-        groups.setdefault(key, []).append(writer)
-    return [_unit(run, writers, by) for (run, _), writers in groups.items()]
+    groups: dict[tuple[str, str], list[Thread]] = {}
+    for thread in profile.threads.values():
+        key = (thread.run, thread.process if by == "process" else _thread_key(thread))
+        groups.setdefault(key, []).append(thread)
+    return [_unit(run, threads, by) for (run, _), threads in groups.items()]
 
 
-def _thread_key(writer: Writer) -> str:
-    """Return the key of a writer's thread: an executor's thread has one writer per node that submitted work to it."""
-    name = writer.thread_name
-    return "/".join((writer.process, writer.role, name)) if name and not writer.is_main else writer.id
+def _thread_key(thread: Thread) -> str:
+    """Return what an executor's thread has in common: it has an entry for each node that submitted work to it."""
+    name = thread.thread_name
+    return "/".join((thread.process, thread.role, name)) if name and not thread.is_main else thread.id
 
 
-def _unit(run: str, writers: list[Writer], by: By) -> Unit:
+def _unit(run: str, threads: list[Thread], by: By) -> Unit:
     """Return some threads as one unit; the role of a process is that of its main thread."""
-    main = min(writers, key=lambda writer: (not writer.is_main, writer.started_ns or 0, writer.id))
+    main = min(threads, key=lambda thread: (not thread.is_main, thread.started_ns or 0, thread.id))
     is_process = by == "process" or main.is_main  # the name of a main thread is not informative
     role = main.role or main.process_name or NAMELESS
-    started = [writer.started_ns for writer in writers if writer.started_ns is not None]
-    last = [writer.last_ns for writer in writers if writer.last_ns is not None]
+    started = [thread.started_ns for thread in threads if thread.started_ns is not None]
+    last = [thread.last_ns for thread in threads if thread.last_ns is not None]
     return Unit(
         name=role,
         role=role,
         run=run,
-        writers=tuple(sorted(writer.id for writer in writers)),
+        threads=tuple(sorted(thread.id for thread in threads)),
         own_name=main.process_name if is_process else main.thread_name,
         parent=main.parent,
         started_ns=min(started, default=None),
         last_ns=max(last, default=None),
-        members=max(writer.members for writer in writers),
+        members=max(thread.members for thread in threads),
         host=main.host,
     )
 
@@ -201,8 +201,8 @@ def _unit(run: str, writers: list[Writer], by: By) -> Unit:
 def _age_key(unit: Unit) -> tuple[object, ...]:
     """Return the sort key of units: their start, then the numbers in their ids, which increase."""
     started_ns = unit.started_ns
-    ids = [int(number) for number in re.findall("[0-9]{1,18}", unit.writers[0])]
-    return (unit.run, started_ns is None, started_ns or 0, ids, unit.writers)
+    ids = [int(number) for number in re.findall("[0-9]{1,18}", unit.threads[0])]
+    return (unit.run, started_ns is None, started_ns or 0, ids, unit.threads)
 
 
 def _number_key(unit: Unit) -> tuple[object, ...]:
@@ -242,7 +242,7 @@ def _merge_units(name: str, units: list[Unit]) -> Unit:
         name=name,
         role=name,
         run=runs.pop() if len(runs) == 1 else "",
-        writers=tuple(writer for unit in units for writer in unit.writers),
+        threads=tuple(thread for unit in units for thread in unit.threads),
         members=sum(unit.members for unit in units),
     )
 
@@ -266,10 +266,10 @@ class Spread:
     slowest: Unit
 
 
-def amounts(by_writer: Mapping[str, int], units: Sequence[Unit]) -> dict[Unit, int]:
-    """Return each unit's part of an amount given by writer, in the order of units, without units that have none."""
-    units_with_amount = (unit for unit in units if not by_writer.keys().isdisjoint(unit.writers))
-    return {unit: amount(by_writer, unit) for unit in units_with_amount}
+def amounts(by_thread: Mapping[str, int], units: Sequence[Unit]) -> dict[Unit, int]:
+    """Return each unit's part of an amount given by thread, in the order of units, without units that have none."""
+    units_with_amount = (unit for unit in units if not by_thread.keys().isdisjoint(unit.threads))
+    return {unit: amount(by_thread, unit) for unit in units_with_amount}
 
 
 def spread(by_unit: Mapping[Unit, int]) -> Spread | None:

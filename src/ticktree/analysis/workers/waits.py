@@ -124,10 +124,10 @@ def _available_ns(units: Iterable[Unit], context: Context) -> int:
 
 def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tuple[Cause, ...]:
     """Return what ended the waits of `role` at `section` and below, by role and by open node."""
-    waiters, existing_roles = set(role.writers), {unit.role for unit in names.values()}
+    waiters, existing_roles = set(role.threads), {unit.role for unit in names.values()}
     groups: dict[tuple[str, str], list[tuple[str, str, Wakes]]] = defaultdict(list)
     for waker, wakes in section.wakers():
-        if waker.writer in waiters:
+        if waker.thread in waiters:
             role_name, path, name = _locate(waker.by, waker.path, names)
             worker_role = RELAYS.get(role_name)
             if worker_role in existing_roles:
@@ -137,9 +137,9 @@ def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tupl
     return tuple(sorted(causes, key=lambda cause: (-cause.wakes.waited_ns, cause.role, cause.path)))
 
 
-def _locate(writer: str, path: str, names: Mapping[str, Unit]) -> tuple[str, str, str]:
-    """Return a writer's role, its section at `path`, and its name."""
-    unit = names.get(writer)
+def _locate(thread: str, path: str, names: Mapping[str, Unit]) -> tuple[str, str, str]:
+    """Return a thread's role, its section at `path`, and its name."""
+    unit = names.get(thread)
     return (unit.role, unit.section(path), unit.name) if unit else (UNKNOWN, path, UNKNOWN)
 
 
@@ -211,11 +211,11 @@ def _blames_at(section: SectionView, role: Role, straggler: Straggler) -> Iterat
     waited = {unit: ns for unit in units if (ns := unit.total_ns(section.node)) > 0}
     wakers = section.wakers() if waited else []
     if wakers:  # they show which workers waited for it
-        waiters = {writer for unit in waited for writer in unit.writers}
+        waiters = {thread for unit in waited for thread in unit.threads}
         for_it_ns = sum(
             wakes.waited_ns
             for waker, wakes in wakers
-            if waker.writer in waiters and waker.by in straggler.unit.writers
+            if waker.thread in waiters and waker.by in straggler.unit.threads
         )
         if for_it_ns:
             saved_ns = min(for_it_ns // len(waited), straggler.excess_ns)
@@ -271,7 +271,7 @@ def critical_path(profile: Profile) -> list[CriticalShare]:
     total_ns = sum(profile.critical.values())
     groups: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for position, ns in profile.critical.items():
-        role, path, name = _locate(position.writer, position.path, names)
+        role, path, name = _locate(position.thread, position.path, names)
         groups[role, path][name] += ns
     shares = [
         CriticalShare(role, path, ns, ns / total_ns if total_ns else 0.0, _longest_first(by))

@@ -6,7 +6,7 @@ The modules, in the order in which they process a file:
     nesting      find each call's parent and its node in the tree
     devices      the work of GPUs, and which section launched it
     aggregation  nodes and loops from calls: self times, histograms, windows, shares, ticks
-    origin       what else the file contains: start, writer, losses, threads and gauges
+    origin       what else the file contains: start, program that wrote it, losses, threads and gauges
 
 This module combines them into a profile or a timeline.
 """
@@ -30,7 +30,7 @@ from ticktree.importers.chrome.events import (
     select,
 )
 from ticktree.importers.chrome.nesting import NO_NODE, CallTree, NumberedTree, assign_nodes, nest
-from ticktree.importers.chrome.origin import Origin, gauges_of, lanes_of, writers_of
+from ticktree.importers.chrome.origin import Origin, gauges_of, lanes_of, threads_of
 from ticktree.profile import Loop, Profile, ProfileError
 from ticktree.profile.codec import pause_gc
 from ticktree.profile.metadata import Value
@@ -55,7 +55,7 @@ def profile_of(value: Any, run_id: str, categories: Collection[str] = ()) -> Pro
     Args:
         value: The file's JSON.
         run_id: The run's id in the profile.
-        categories: The categories of events to read; by default those that suit the file's writer.
+        categories: The categories of events to read; by default those that suit the file's thread.
 
     Raises:
         ProfileError: The trace is damaged or contradicts itself.
@@ -103,14 +103,14 @@ class _Trace:
         self._rows = self._host + device_rows(events.work, launches, self._tree, self._began_ns, self._lanes)
         if self._rows.duration_ns.sum(dtype=np.float64) > _LONGEST_NS:
             raise ProfileError("a Chrome trace whose calls sum to more than can be measured")
-        self._writers = writers_of(self._lanes, events.labels, self._rows, main_lanes.values(), run_id)
+        self._threads = threads_of(self._lanes, events.labels, self._rows, main_lanes.values(), run_id)
         self._paths = self._tree.paths()
         marked_nodes = [node_id for node_id, path in enumerate(self._paths) if path in origin.loops]
         self._tick_nodes = loop_nodes(self._tree, self._host, marked_nodes)
 
     def profile(self) -> Profile:
         """Return the profile of the calls."""
-        ids = [writer.id for writer in self._writers]
+        ids = [thread.id for thread in self._threads]
         waits = {node_id for node_id, path in enumerate(self._paths) if path in self._origin.waits}
         root = build_tree(self._tree, self._rows, self._run_id, ids, waits)
         innermost = ticks_around(self._node_ids, self._calls.parent, self._calls.depth, self._tick_nodes)
@@ -130,7 +130,7 @@ class _Trace:
             gauges=gauges_of(self._events.counters, self._began_ns, zero_ns),
             metadata={key: frozenset(values) for key, values in facts.items()},
             losses=sums_of([self._losses, self._origin.losses]),
-            writers={writer.id: writer for writer in self._writers},
+            threads={thread.id: thread for thread in self._threads},
         )
 
     def timeline(self) -> Timeline:
@@ -142,7 +142,7 @@ class _Trace:
         )
         order = call_order(rows.start_ns, rows.node_id, nodes)
         return Timeline(
-            lanes=lanes_of(self._lanes, self._writers),
+            lanes=lanes_of(self._lanes, self._threads),
             nodes=nodes,
             start_ns=rows.start_ns[order],
             duration_ns=rows.duration_ns[order],

@@ -61,9 +61,9 @@ class Rows:
 
 
 def build_tree(
-    tree: NumberedTree, rows: Rows, run_id: str, writers: Sequence[str], waits: Collection[int] = ()
+    tree: NumberedTree, rows: Rows, run_id: str, threads: Sequence[str], waits: Collection[int] = ()
 ) -> Node:
-    """Return the tree with the times of all rows; `writers` has an id per lane, `waits` the nodes that wait."""
+    """Return the tree with the times of all rows; `threads` has an id per lane, `waits` the nodes that wait."""
     count = len(tree)
     ended = rows[~rows.is_open]
     self_ns = _sums(rows.node_id, rows.self_ns, count)
@@ -71,7 +71,7 @@ def build_tree(
     stats = _stats(ended, count)
     windows = _windows(ended, count)
     open_calls = _open_calls(rows[rows.is_open])
-    shares = _shares(tree, rows, writers)
+    shares = _shares(tree, rows, threads)
     children: list[list[Node]] = [[] for _ in range(count)]
     for node_id in reversed(range(count)):
         calls = stats[node_id]
@@ -85,7 +85,7 @@ def build_tree(
             wait=node_id in waits,
             open=open_calls.get(node_id),
             per_run={run_id: (calls.count, calls.sum_ns)} if calls.count else {},
-            by_writer=shares[node_id],
+            by_thread=shares[node_id],
             children={child.key: child for child in reversed(children[node_id])},
         )
         if node_id:
@@ -151,8 +151,8 @@ def _open_calls(rows: Rows) -> dict[int, OpenCalls]:
     return open_calls
 
 
-def _shares(tree: NumberedTree, rows: Rows, writers: Sequence[str]) -> list[dict[str, Share]]:
-    """Return each writer's part of every node; like a node's total, the writer's counts concurrent time once."""
+def _shares(tree: NumberedTree, rows: Rows, threads: Sequence[str]) -> list[dict[str, Share]]:
+    """Return each thread's part of every node; like a node's total, the thread's counts concurrent time once."""
     parts: list[dict[int, list[int]]] = [{} for _ in range(len(tree))]  # calls, total, own, concurrent
     for column, amounts in enumerate(((~rows.is_open).astype(np.int64), rows.self_ns, rows.concurrent_ns)):
         for node_id, lane, amount in _sum_pairs(rows.node_id, rows.lane, amounts):
@@ -165,7 +165,7 @@ def _shares(tree: NumberedTree, rows: Rows, writers: Sequence[str]) -> list[dict
                 parent[1] += part[1] - part[3]
     return [
         {
-            writers[lane]: Share(calls, total, self_ns)
+            threads[lane]: Share(calls, total, self_ns)
             for lane, (calls, total, self_ns, _) in table.items()
             if calls or total or self_ns
         }
@@ -234,7 +234,7 @@ def loop_of(
     ticks: Column,
     rows_by_tick: Groups,
     paths: Sequence[str],
-    writers: Sequence[str],
+    threads: Sequence[str],
     began_wall_ns: int | None,
 ) -> Loop:
     """Return the loop whose ticks are the rows `ticks`, the calls of `node`.
@@ -249,7 +249,7 @@ def loop_of(
     worst = [
         WorstTick(
             duration_ns=int(rows.duration_ns[ticks[row]]),
-            writer=writers[rows.lane[ticks[row]]],
+            thread=threads[rows.lane[ticks[row]]],
             tick=int(tick_numbers[row]),
             started_ns=int(rows.start_ns[ticks[row]]),
             breakdown=_breakdown(rows, rows_by_tick.of(int(ticks[row])), paths),
@@ -260,7 +260,7 @@ def loop_of(
     for lane, begin, count in zip(lanes.tolist(), first.tolist(), counts.tolist(), strict=True):
         first_ticks = ticks[begin : begin + min(count, _FIRST_TICKS)]
         wall_ns = 0 if began_wall_ns is None else began_wall_ns + int(rows.start_ns[first_ticks[0]])
-        candidates.append(FirstTicks(wall_ns, writers[lane], tuple(rows.duration_ns[first_ticks].tolist())))
+        candidates.append(FirstTicks(wall_ns, threads[lane], tuple(rows.duration_ns[first_ticks].tolist())))
     return Loop(
         path=path,
         ticks=node.count,

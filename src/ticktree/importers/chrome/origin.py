@@ -10,7 +10,7 @@ import numpy as np
 
 from ticktree.importers.chrome.aggregation import Rows
 from ticktree.importers.chrome.events import Column, Event, TraceLane, lane_of, nanoseconds, text_of
-from ticktree.profile import Gauge, Writer, timeline
+from ticktree.profile import Gauge, Thread, timeline
 from ticktree.profile import path as paths
 from ticktree.profile.gauge import GaugeWindows
 from ticktree.profile.metadata import Value
@@ -101,10 +101,10 @@ _NAME_BYTES = 47
 _FIRST_NUMBER = 1 << 24  # above all process and thread ids
 
 
-def writers_of(
+def threads_of(
     lanes: Sequence[TraceLane], labels: Sequence[Event], rows: Rows, main: Collection[int], run_id: str
-) -> list[Writer]:
-    """Return the writer of each lane, named by the `labels` of processes and threads.
+) -> list[Thread]:
+    """Return the thread of each lane, named by the `labels` of processes and threads.
 
     `main` has the lane of each process in which most of its time went.
     """
@@ -119,7 +119,7 @@ def writers_of(
         life = lifetimes.get(pid, (first, last))
         lifetimes[pid] = min(first, life[0]), max(last, life[1])
     return [
-        Writer(
+        Thread(
             id=f"{str(lane.pid).replace('/', '|')}/{index}",  # the process is the part before the slash
             run=run_id,
             process_name=processes.get(lane.pid) or str(lane.pid),
@@ -132,20 +132,20 @@ def writers_of(
     ]
 
 
-def lanes_of(lanes: Sequence[TraceLane], writers: Sequence[Writer]) -> tuple[timeline.Lane, ...]:
-    """Return the lanes of a timeline with their writers' names; pids and tids that are not numbers get one."""
+def lanes_of(lanes: Sequence[TraceLane], threads: Sequence[Thread]) -> tuple[timeline.Lane, ...]:
+    """Return the lanes of a timeline with their threads' names; pids and tids that are not numbers get one."""
     pids = {pid: index for index, pid in enumerate(dict.fromkeys(lane.pid for lane in lanes))}
     return tuple(
         timeline.Lane(
-            process=writer.process,
+            process=thread.process,
             pid=_number(lane.pid, pids[lane.pid]),
-            process_name=writer.process_name,
-            role=writer.role,
+            process_name=thread.process_name,
+            role=thread.role,
             thread_id=_number(lane.tid, index),
-            thread_name=writer.thread_name,
+            thread_name=thread.thread_name,
             number=0,
         )
-        for index, (lane, writer) in enumerate(zip(lanes, writers, strict=True))
+        for index, (lane, thread) in enumerate(zip(lanes, threads, strict=True))
     )
 
 
@@ -188,13 +188,13 @@ def gauges_of(events: Sequence[Event], began_ns: int, wall_of_zero_ns: int | Non
 def _gauge(
     name: str, readings: list[tuple[int, float, str]], began_ns: int, wall_of_zero_ns: int | None
 ) -> Gauge:
-    at_ns, last, writer = max(readings, key=lambda reading: reading[0])
+    at_ns, last, process = max(readings, key=lambda reading: reading[0])
     windows = GaugeWindows.of([(max(0, at_ns - began_ns), value) for at_ns, value, _ in readings])
     return Gauge.of(
         name,
         [value for _, value, _ in readings],
         last=last,
         last_wall_ns=0 if wall_of_zero_ns is None else max(0, wall_of_zero_ns + at_ns),
-        writer=writer,
+        process=process,
         windows=windows,
     )

@@ -30,17 +30,17 @@ from ticktree.profile.machine import program_gauges
 
 
 def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
-    """Return the possible columns: for each grouping of the writers, its processes, threads or roles.
+    """Return the possible columns: for each grouping of the threads, its processes, threads or roles.
 
-    Each column has the indices of its writers in the JSON's `writers`. Groupings with only one member, or equal to an
+    Each column has the indices of its threads in the JSON's `threads`. Groupings with only one member, or equal to an
     earlier grouping, are left out.
     """
-    indices = {key: index for index, key in enumerate(sorted(profile.writers))}
+    indices = {key: index for index, key in enumerate(sorted(profile.threads))}
     groups: dict[str, list[dict[str, Any]]] = {}
     partitions: set[frozenset[tuple[str, ...]]] = set()
     for by in get_args(By):
         members = [unit for role in roles(profile, by) for unit in role.units]
-        partition = frozenset(unit.writers for unit in members)
+        partition = frozenset(unit.threads for unit in members)
         if len(members) > 1 and partition not in partitions:
             partitions.add(partition)
             groups[by] = _group(members, by, indices)
@@ -49,9 +49,9 @@ def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
 
 def _group(units: Sequence[Unit], by: By, indices: dict[str, int]) -> list[dict[str, Any]]:
     titles = [title_of(unit, by) for unit in units]
-    writers = [[indices[writer] for writer in unit.writers] for unit in units]
-    labels = zip(titles, titles if by == "role" else short_titles(units), writers, strict=True)
-    return [{"title": title, "short": short, "writers": ids} for title, short, ids in labels]
+    threads = [[indices[thread] for thread in unit.threads] for unit in units]
+    labels = zip(titles, titles if by == "role" else short_titles(units), threads, strict=True)
+    return [{"title": title, "short": short, "threads": ids} for title, short, ids in labels]
 
 
 def _mean_tick(view: LoopView, index_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:

@@ -213,7 +213,7 @@ def _tree(
 
 def _run_part(flat: Context, options: ViewOptions) -> list[LoopPart]:
     """Return the tree of the run by process, thread or role; with `options.all`, the part outside its loops."""
-    if options.by is not None and flat.profile.writers:
+    if options.by is not None and flat.profile.threads:
         table: Table | None = tree_by(flat.profile, flat.run, options, options.by)
     elif options.all and any(view.loop is not None for view in flat.loops):
         outer = outside(flat.run, {view.path for view in flat.loops})
@@ -235,7 +235,7 @@ def _without_recursion(context: Context, options: ViewOptions) -> Context:
 
 def _tables(context: Context, options: ViewOptions) -> Iterator[Table]:
     """Yield further tables, most of them with `options.all` only: sections, roles, waits, critical path, gauges."""
-    if options.by is not None and context.profile.writers:
+    if options.by is not None and context.profile.threads:
         yield processes(context.profile, context, options.by)
     # A run without sections has nothing but gauges.
     if program_gauges(context.profile.gauges) and (options.all or context.profile.root.total_ns <= 0):
@@ -244,7 +244,7 @@ def _tables(context: Context, options: ViewOptions) -> Iterator[Table]:
         return
     for view in context.loops:
         yield from filter(None, (section_table(context, view), categories(view)))
-    if len(context.profile.writers) > 1:
+    if len(context.profile.threads) > 1:
         if has_processes(context.profile) and options.by is None:
             yield processes(context.profile, context, None)
         yield from filter(None, (why_idle(context, options), critical(context.profile, options)))

@@ -116,7 +116,7 @@ def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
     if profile.root.total_ns > 0:
         yield "took", f"{formatting.time(profile.root.total_ns)} recorded"
     yield "ended", _exit_status(profile)
-    if has_processes(profile) or (options.by is not None and profile.writers):
+    if has_processes(profile) or (options.by is not None and profile.threads):
         yield "processes", census(profile, options.by)
     yield "commit", _commit(profile)
     if options.all:

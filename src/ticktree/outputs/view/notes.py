@@ -153,10 +153,10 @@ def share_of(node: Node, parent: Node) -> float | None:
 
 
 def outlived(node: Node) -> bool:
-    """Return whether a node's concurrent time is longer than its writers can have spent in it: they outlived it."""
+    """Return whether a node's concurrent time is longer than its threads can have spent in it: they outlived it."""
     children = [child for child in _on_the_host(node) if child.concurrent_ns]
-    writers = {writer for child in children for writer in child.by_writer}
-    return bool(writers) and sum(child.concurrent_ns for child in children) > len(writers) * node.total_ns
+    threads = {thread for child in children for thread in child.by_thread}
+    return bool(threads) and sum(child.concurrent_ns for child in children) > len(threads) * node.total_ns
 
 
 def _parallel(node: Node) -> str:

@@ -426,4 +426,4 @@ def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[Tree
 
 def _unit_times(row: TreeRow, units: Sequence[Unit]) -> dict[Unit, int]:
     kind = "self_ns" if row.kind == "self" else "total_ns"
-    return amounts({writer: getattr(share, kind) for writer, share in row.node.by_writer.items()}, units)
+    return amounts({thread: getattr(share, kind) for thread, share in row.node.by_thread.items()}, units)

@@ -1,4 +1,4 @@
-"""The clock and the writers of a memory file, and its accounts with every open call ended virtually."""
+"""The clock and the threads of a memory file, and its accounts with every open call ended virtually."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ticktree.profile import Writer
+from ticktree.profile import Thread
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag
@@ -61,8 +61,8 @@ class Clock:
         return moments
 
 
-def writer_id(image: Image, tree: int) -> str:
-    """Return the id of a tree's writer in profiles."""
+def thread_id(image: Image, tree: int) -> str:
+    """Return the id that a tree's thread has in profiles."""
     return f"{image.writer}/{tree}"
 
 
@@ -74,8 +74,8 @@ def main_tree(trees: Mapping[int, layout.Record]) -> int:
     return next((ref for ref, tree in trees.items() if not tree.spawn_node), 0)
 
 
-def writers_of(image: Image, clock: Clock, run_id: str, parents: Mapping[int, str]) -> list[Writer]:
-    """Return every writer of an image, including those without a call.
+def threads_of(image: Image, clock: Clock, run_id: str, parents: Mapping[int, str]) -> list[Thread]:
+    """Return every thread of an image, including those without a call.
 
     Args:
         image: The file.
@@ -88,7 +88,7 @@ def writers_of(image: Image, clock: Clock, run_id: str, parents: Mapping[int, st
     started_ns, last_ns = (clock.since_began_ns(anchor.ticks) for anchor in (header.first, header.last))
     trees = dict(image.trees())
     main = main_tree(trees)
-    writers = []
+    threads = []
     for ref, parent in parents.items():
         is_main = ref == main
         tree = trees.get(ref)  # linked after its root: the process may have died in between
@@ -96,9 +96,9 @@ def writers_of(image: Image, clock: Clock, run_id: str, parents: Mapping[int, st
         # The role that the program declared; else that of the thread's name, or the main thread's process.
         role = (tree.role if tree else 0) or (header.role if is_main else 0)
         implied = role_of((process_name or thread_name) if is_main else thread_name)
-        writers.append(
-            Writer(
-                id=writer_id(image, ref),
+        threads.append(
+            Thread(
+                id=thread_id(image, ref),
                 run=run_id,
                 process_name=process_name,
                 thread_name=thread_name,
@@ -110,7 +110,7 @@ def writers_of(image: Image, clock: Clock, run_id: str, parents: Mapping[int, st
                 gc_ns=clock.ns(header.gc_ticks) if is_main else 0,
             )
         )
-    return writers
+    return threads
 
 
 # "actor-3", "env_worker_12", "actor 3", "actor[3]", "Worker<AsyncVectorEnv>-3", "SpawnPoolWorker-1:2": the number at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
-from ticktree.profile import CriticalNode, Gauge, Loop, Profile, Waker, Wakes, Writer
+from ticktree.profile import CriticalNode, Gauge, Loop, Profile, Thread, Waker, Wakes
 from ticktree.profile import metadata as meta
 from ticktree.profile.codec import pause_gc
 from ticktree.profile.loop import MAX_WORST_TICKS
@@ -40,7 +40,7 @@ class Joiner:
         self._loops: dict[str, Loop] = {}
         self._min_tick_ns: dict[str, int] = {}
         self._gauges: dict[str, Gauge] = {}
-        self._writers: dict[str, Writer] = {}
+        self._threads: dict[str, Thread] = {}
         self._facts: list[Metadata] = []
         self._losses: dict[str, int] = {}
         self._timeline_calls = 0
@@ -64,8 +64,8 @@ class Joiner:
 
         If these are not all files of the run, records that may name other processes stay in `wakes`.
         """
-        writers = {image.writer for images in self._pending.values() for image in images}
-        for parent in [parent for parent in self._pending if parent not in writers]:
+        waiting = {image.writer for images in self._pending.values() for image in images}
+        for parent in [parent for parent in self._pending if parent not in waiting]:
             self._add_children(parent)
         while self._pending:  # files that name each other as parents
             self._add_children(next(iter(self._pending)))
@@ -79,7 +79,7 @@ class Joiner:
             gauges=dict(self._gauges),
             metadata=meta.merge_metadata(*self._facts),
             losses=losses,
-            writers=dict(self._writers),
+            threads=dict(self._threads),
             critical=self.wakes.critical() if is_complete else {},
             timeline_calls=self._timeline_calls,
         )
@@ -130,7 +130,7 @@ class Joiner:
             if len(worst) == MAX_WORST_TICKS:
                 self._min_tick_ns[loop.path] = worst[-1].duration_ns
         _collect(self._gauges, ((gauge.name, gauge) for gauge in reader.gauges))
-        _collect(self._writers, ((writer.id, writer) for writer in reader.writers))
+        _collect(self._threads, ((thread.id, thread) for thread in reader.threads))
         self._facts.append(reader.facts)
         self._timeline_calls += reader.timeline_calls
         self._losses = sums_of([self._losses, reader.losses])
@@ -149,7 +149,7 @@ class UnresolvedWaits(NamedTuple):
     """
 
     path: str
-    writer: str
+    thread: str
     edge: Edge
 
 
@@ -160,19 +160,19 @@ class LongestPath(NamedTuple):
         shares: Nanoseconds by node, whose location may still be unknown.
     """
 
-    writer: str = ""
+    thread: str = ""
     shares: Mapping[NodeAddress, int] = {}
 
     def longer_of(self, other: LongestPath) -> LongestPath:
         """Return the longer of two: among several first processes, as in repeats, the one that ended last."""
-        return max(self, other, key=lambda path: (sum(path.shares.values()), path.writer))
+        return max(self, other, key=lambda path: (sum(path.shares.values()), path.thread))
 
 
-class _WriterNode(NamedTuple):
-    """A node's branch in the tree of the run, and its writer."""
+class _ThreadNode(NamedTuple):
+    """A node's branch in the tree of the run, and its thread."""
 
     branch: Branch
-    writer: str
+    thread: str
 
 
 class WakesTally:
@@ -187,22 +187,22 @@ class WakesTally:
         self.longest = LongestPath()
         self._root = root
         self._locations = locations
-        self._nodes: dict[ProcessKey, dict[int, _WriterNode]] = {}
-        self._edges: list[tuple[_WriterNode, Edge]] = []
+        self._nodes: dict[ProcessKey, dict[int, _ThreadNode]] = {}
+        self._edges: list[tuple[_ThreadNode, Edge]] = []
 
     def add(self, process: ProcessKey, reader: ImageReader, branches: Mapping[int, Branch]) -> None:
         """Add the edges and the critical path of one file."""
-        nodes = {ref: _WriterNode(branches[ref], writer) for ref, writer in reader.writer_ids.items()}
+        nodes = {ref: _ThreadNode(branches[ref], thread) for ref, thread in reader.thread_ids.items()}
         self._nodes[process] = nodes
         self._edges.extend((nodes[edge.node], edge) for edge in reader.edges)
         if reader.critical:
-            main = next((writer.id for writer in reader.writers if writer.is_main), "")
+            main = next((thread.id for thread in reader.threads if thread.is_main), "")
             self.longest = self.longest.longer_of(LongestPath(main, reader.critical))
 
     def add_unresolved(self, unresolved: Iterable[UnresolvedWaits], longest: LongestPath) -> None:
         """Add the unresolved waits and the longest path of folded files."""
-        for path, writer, edge in unresolved:
-            self._edges.append((_WriterNode(self._root.at(path), writer), edge))
+        for path, thread, edge in unresolved:
+            self._edges.append((_ThreadNode(self._root.at(path), thread), edge))
         self.longest = self.longest.longer_of(longest)
 
     def place_edges(self, *, is_complete: bool) -> None:
@@ -210,9 +210,9 @@ class WakesTally:
         for waiter, edge in self._edges:
             signaller = self._find(edge.waker) if is_complete else None
             if signaller is None:
-                self.unresolved.append(UnresolvedWaits(waiter.branch.path, waiter.writer, edge))
+                self.unresolved.append(UnresolvedWaits(waiter.branch.path, waiter.thread, edge))
                 continue
-            waker = Waker(edge.channel, waiter.writer, signaller.writer, signaller.branch.path)
+            waker = Waker(edge.channel, waiter.thread, signaller.thread, signaller.branch.path)
             waiter.branch.add_wakes(waker, Wakes(edge.waits, edge.waited_ns, edge.handover_ns))
         self._edges.clear()
 
@@ -226,15 +226,15 @@ class WakesTally:
         path: dict[CriticalNode, int] = {}
         for address, ns in self.longest.shares.items():
             node = self._find(address)
-            writer, node_path = (node.writer, node.branch.path) if node else (self.longest.writer, "")
-            key = CriticalNode(writer, node_path)
+            thread, node_path = (node.thread, node.branch.path) if node else (self.longest.thread, "")
+            key = CriticalNode(thread, node_path)
             path[key] = path.get(key, 0) + ns
         return {key: ns for key, ns in path.items() if ns > 0}
 
-    def _find(self, address: NodeAddress) -> _WriterNode | None:
+    def _find(self, address: NodeAddress) -> _ThreadNode | None:
         if address.process in self._nodes:
             return self._nodes[address.process].get(address.node)
         location = self._locations.location(address.process, address.node)
         if location is None:
             return None
-        return _WriterNode(self._root.at(location.path), f"{address.process}/{location.tree}")
+        return _ThreadNode(self._root.at(location.path), f"{address.process}/{location.tree}")

@@ -11,7 +11,7 @@ from ticktree.profile.gauge import GaugeWindows, Readings
 from ticktree.profile.loop import longest_ticks
 from ticktree.profile.stats import BASE_WIDTH_NS
 from ticktree.run.reading import layout
-from ticktree.run.reading.accounts import Clock, writer_id
+from ticktree.run.reading.accounts import Clock, thread_id
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.parts import WIDEST_SHIFT, PartsReader
 
@@ -53,7 +53,7 @@ class LoopsReader:
             raise self._image.damage_error("a loop has no node")
         index = self._nodes.index[record.node]
         part = self._nodes.parts[index]
-        writer = writer_id(self._image, part.tree)
+        thread = thread_id(self._image, part.tree)
         convert = self._clock.ns
         missed, longest = record.missed, record.longest_miss_run
         is_torn = self._nodes.is_torn(ref, record.sequence)
@@ -62,7 +62,7 @@ class LoopsReader:
             longest = min(longest, missed)
         ticks = self._ticks(record, is_torn=is_torn)
         min_ns = self._min_tick_ns.get(self._paths[index], 0)
-        worst = [self._worst(*tick, writer) for tick in ticks if convert(tick[0].duration) >= min_ns]
+        worst = [self._worst(*tick, thread) for tick in ticks if convert(tick[0].duration) >= min_ns]
         stats = self._nodes.stats(index)
         sums = sums_of(self._image, record, stats.count, missed, convert, is_torn=is_torn)
         lateness = jitter = None
@@ -82,7 +82,7 @@ class LoopsReader:
             lateness=lateness,
             jitter=jitter,
             busy_ns=convert(record.busy),
-            first_ticks=self._first_ticks(record, writer),
+            first_ticks=self._first_ticks(record, thread),
             worst=longest_ticks(worst),
             waited_ns=None if sums.waited is None else convert(sums.waited),
             causes=sums.causes,
@@ -101,9 +101,9 @@ class LoopsReader:
             breakdown[path] = breakdown.get(path, 0) + self._clock.ns(ticks)
         return breakdown
 
-    def _first_ticks(self, record: layout.Record, writer: str) -> FirstTicks | None:
+    def _first_ticks(self, record: layout.Record, thread: str) -> FirstTicks | None:
         durations = tuple(self._clock.ns(ticks) for ticks in record.first[: record.first_count])
-        return FirstTicks(record.first_wall_ns, writer, durations) if durations else None
+        return FirstTicks(record.first_wall_ns, thread, durations) if durations else None
 
     def _ticks(self, record: layout.Record, *, is_torn: bool) -> list[tuple[layout.Record, Rows]]:
         """Return the worst ticks and their breakdowns: the index of each node, and its clock ticks."""
@@ -118,13 +118,13 @@ class LoopsReader:
                 raise self._image.damage_error("a tick's breakdown names no node")
         return worst
 
-    def _worst(self, tick: layout.Record, rows: Rows, writer: str) -> WorstTick:
+    def _worst(self, tick: layout.Record, rows: Rows, thread: str) -> WorstTick:
         causes = {"gc_ns": self._clock.ns(tick.gc_ticks)}
         if tick.causes_known:
             causes |= {name: getattr(tick, name) for name in _CAUSES}
         return WorstTick(
             duration_ns=self._clock.ns(tick.duration),
-            writer=writer,
+            thread=thread,
             tick=tick.tick,
             started_ns=self._clock.since_began_ns(tick.start),
             breakdown={self._paths[index]: self._clock.ns(ticks) for index, ticks in rows},
@@ -235,7 +235,7 @@ def _gauge(image: Image, ref: int, record: layout.Record) -> Gauge:
         name=image.text(record.name),
         last=record.last,
         last_wall_ns=record.last_wall_ns,
-        writer=str(image.writer),
+        process=str(image.writer),
         count=count,
         min=low,
         max=high,

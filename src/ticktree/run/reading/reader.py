@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.profile import Node, Profile, SampledStack, Samples, Weight, Writer
+from ticktree.profile import Node, Profile, SampledStack, Samples, Thread, Weight
 from ticktree.profile import path as paths
 from ticktree.profile.noted_lines import SAMPLED_LINES, NotedLines, kind_of, read_noted_lines
-from ticktree.profile.renaming import rename_writers
-from ticktree.profile.writer import by_process
+from ticktree.profile.renaming import rename_threads
+from ticktree.profile.thread import by_process
 from ticktree.run.folded import read_records
 from ticktree.run.losses import WITHOUT_ROOM_LOSS, count_without_room, read_instrument_losses
 from ticktree.run.memory import ProcessKey
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Changes to the profile of a whole run: leave out blank nodes, merge short-lived workers, and add samples.
 #
 # A blank node is a section that was only entered before a reset, or never. Of hundreds of processes of one role, the
-# short-lived ones are merged into one writer: one column or line per worker of five thousand is of no use, and takes
+# short-lived ones are merged into one thread: one column or line per worker of five thousand is of no use, and takes
 # space in every file. The longest-lived ones stay separate: stragglers and workers of the whole run are among them.
 #
 # Samples are added here because a sample names a node by the file it was in.
@@ -56,8 +56,8 @@ def drop_blanks(profile: Profile) -> Profile:
     if root is profile.root:
         return profile
     loops = {path: loop for path, loop in profile.loops.items() if root.find(path) is not None}
-    writers = {key: writer for key, writer in profile.writers.items() if root.find(writer.parent) is not None}
-    return replace(profile, root=root, loops=loops, writers=writers)
+    threads = {key: thread for key, thread in profile.threads.items() if root.find(thread.parent) is not None}
+    return replace(profile, root=root, loops=loops, threads=threads)
 
 
 def _is_blank(node: Node) -> bool:
@@ -150,36 +150,36 @@ def merge_short_lived(profile: Profile, max_separate: int = MAX_SEPARATE) -> Pro
 
     Those that lived longest stay separate. Merged processes cannot be separated again.
     """
-    groups = _find_groups(profile.writers.values(), max_separate)
+    groups = _find_groups(profile.threads.values(), max_separate)
     if not groups:
         return profile
     new_ids = {member.id: group.id for group, members in groups for member in members}
 
-    def new_id(writer: str) -> str:
-        return new_ids.get(writer, writer)
+    def new_id(thread: str) -> str:
+        return new_ids.get(thread, thread)
 
-    separate = {key: writer for key, writer in profile.writers.items() if key not in new_ids}
-    return rename_writers(profile, new_id, {**separate, **{group.id: group for group, _ in groups}})
+    separate = {key: thread for key, thread in profile.threads.items() if key not in new_ids}
+    return rename_threads(profile, new_id, {**separate, **{group.id: group for group, _ in groups}})
 
 
-def _find_groups(writers: Iterable[Writer], max_separate: int) -> list[tuple[Writer, list[Writer]]]:
-    """Return the short-lived processes of a role as one writer per kind of thread, with its members."""
-    by_role: dict[tuple[str, str], list[list[Writer]]] = defaultdict(list)
-    for main, threads in by_process(writers):
-        by_role[main.run, main.role or role_of(main.process_name)].append(threads)
+def _find_groups(threads: Iterable[Thread], max_separate: int) -> list[tuple[Thread, list[Thread]]]:
+    """Return the short-lived processes of a role as one thread per kind of thread, with its members."""
+    by_role: dict[tuple[str, str], list[list[Thread]]] = defaultdict(list)
+    for main, members in by_process(threads):
+        by_role[main.run, main.role or role_of(main.process_name)].append(members)
     groups = []
     for processes in by_role.values():
-        processes.sort(key=lambda threads: (-max(map(_lived_ns, threads)), threads[0].process))
-        by_kind: dict[tuple[bool, str], list[Writer]] = defaultdict(list)
-        for threads in processes[max_separate:]:
-            for thread in threads:
+        processes.sort(key=lambda members: (-max(map(_lived_ns, members)), members[0].process))
+        by_kind: dict[tuple[bool, str], list[Thread]] = defaultdict(list)
+        for members in processes[max_separate:]:
+            for thread in members:
                 kind = "" if thread.is_main else thread.role or role_of(thread.thread_name)
                 by_kind[thread.is_main, kind].append(thread)
         groups += [(_merge_members(members), members) for members in by_kind.values() if len(members) > 1]
     return groups
 
 
-def _merge_members(members: list[Writer]) -> Writer:
+def _merge_members(members: list[Thread]) -> Thread:
     first = min(members, key=lambda member: (member.started_ns or 0, member.id))
     parents = {member.parent for member in members}
     return replace(
@@ -190,8 +190,8 @@ def _merge_members(members: list[Writer]) -> Writer:
     )
 
 
-def _lived_ns(writer: Writer) -> int:
-    return (writer.last_ns or 0) - (writer.started_ns or 0)
+def _lived_ns(thread: Thread) -> int:
+    return (thread.last_ns or 0) - (thread.started_ns or 0)
 
 
 def read_run(run: RunFiles) -> Profile:
@@ -241,9 +241,9 @@ def _read_image(path: Path, run: RunFiles) -> Image:
     image = Image.of_file(path)
     if not image.header.flags & HeaderFlag.RECORDING:
         return image
-    writer = image.writer
-    process = run.manifest.owner.with_process(writer.pid, writer.start)
-    if path.with_name(f"{writer._replace(incarnation=writer.incarnation + 1)}.tt").exists():
+    program = image.writer
+    process = run.manifest.owner.with_process(program.pid, program.start)
+    if path.with_name(f"{program._replace(incarnation=program.incarnation + 1)}.tt").exists():
         return image
     # A process reads its clock when it ends a call, which may be minutes apart; a dead process no longer does, nor
     # does one that runs another program now. The supervisor knows when the run's first process died.

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.files.guarded import MissingFileError, open_file
-from ticktree.profile import Gauge, Loop, Profile, ProfileError, Writer
+from ticktree.profile import Gauge, Loop, Profile, ProfileError, Thread
 from ticktree.profile import path as paths
 from ticktree.profile.measures import key_of
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE
 from ticktree.recorder import copy_settled
 from ticktree.run.reading import layout
-from ticktree.run.reading.accounts import Clock, leave_virtually, writer_id, writers_of
+from ticktree.run.reading.accounts import Clock, leave_virtually, thread_id, threads_of
 from ticktree.run.reading.image import MAX_BYTES, DamagedError, Image
 from ticktree.run.reading.loops import LoopsReader, gauges_of
 from ticktree.run.reading.parts import NodePart, PartsReader
@@ -117,10 +117,10 @@ class ImageReader:
         min_tick_ns: The shortest duration of a tick among the worst, by the loop's path.
 
     Attributes:
-        loops, gauges, writers, facts, losses, timeline_calls: The content of the file besides its nodes.
+        loops, gauges, threads, facts, losses, timeline_calls: The content of the file besides its nodes.
         edges: The wake edges that ended its nodes' waits.
         critical: For a process that no other started, the critical path to its last moment.
-        writer_ids: The writer of each node, by the node's reference.
+        thread_ids: The thread of each node, by the node's reference.
     """
 
     def __init__(
@@ -139,15 +139,15 @@ class ImageReader:
         self.gauges: Sequence[Gauge] = gauges_of(image)
         located = zip(self._parts, self._paths, strict=True)
         parents = {part.tree: path for part, path in located if part.is_root}
-        self.writers: Sequence[Writer] = writers_of(image, clock, run_id, parents)
+        self.threads: Sequence[Thread] = threads_of(image, clock, run_id, parents)
         self.facts = _facts(image.header, clock)
         self.timeline_calls, overwritten = counts_in(image)
         self.losses = _losses(image.header, self._nodes.torn_nodes, overwritten)
         # An edge may be younger than the copy of the chain of nodes.
         self.edges: Sequence[Edge] = [edge for edge in edges_of(image) if edge.node in self._nodes.index]
         self.critical: Mapping[NodeAddress, int] = {} if image.parent.pid else critical_path(image)
-        ids = {part.tree: writer_id(image, part.tree) for part in self._parts if part.is_root}
-        self.writer_ids = {ref: ids[self._parts[index].tree] for ref, index in self._nodes.index.items()}
+        ids = {part.tree: thread_id(image, part.tree) for part in self._parts if part.is_root}
+        self.thread_ids = {ref: ids[self._parts[index].tree] for ref, index in self._nodes.index.items()}
         self._check(parent.name)
 
     def add_to(self, parent: Branch, *, is_child: bool) -> dict[int, Branch]:
@@ -179,15 +179,15 @@ class ImageReader:
         self._nodes.histograms.add_to(parent.histograms, np.array(slots, np.int64))
 
     def _add_shares(self, branches: Sequence[Branch], *, is_child: bool) -> None:
-        """Add each writer's share to its branches."""
-        for part, branch, writer in zip(self._parts, branches, self.writer_ids.values(), strict=True):
+        """Add each thread's share to its branches."""
+        for part, branch, thread in zip(self._parts, branches, self.thread_ids.values(), strict=True):
             if part.is_root and (is_child or not (part.count or part.total_ns or part.self_ns)):
                 continue
-            branch.add_share(writer, part.count, part.total_ns, part.self_ns)
+            branch.add_share(thread, part.count, part.total_ns, part.self_ns)
             if part.is_root and part.total_ns:
-                self._add_to_ancestors(part, writer, branches)
+                self._add_to_ancestors(part, thread, branches)
 
-    def _add_to_ancestors(self, root: NodePart, writer: str, branches: Sequence[Branch]) -> None:
+    def _add_to_ancestors(self, root: NodePart, thread: str, branches: Sequence[Branch]) -> None:
         """Add the time that a thread covered of its tree's parent node to its shares further up, too."""
         index = root.parent
         while index >= 0 and self._parts[index].is_root:  # a tree's root represents the node above it
@@ -196,7 +196,7 @@ class ImageReader:
         while index >= 0:
             part = self._parts[index]
             if not part.is_root or part.parent < 0:
-                branches[index].add_share(writer, 0, root.total_ns, 0)
+                branches[index].add_share(thread, 0, root.total_ns, 0)
             index = part.parent
 
     def _node_paths(self, parent: str) -> list[str]:
@@ -208,7 +208,7 @@ class ImageReader:
 
     def _check(self, root_name: str) -> None:
         """Raise if the file contains invalid values behind valid references: they must not reach the other files."""
-        items: list[Loop | Gauge | Writer] = [*self.loops, *self.gauges, *self.writers]
+        items: list[Loop | Gauge | Thread] = [*self.loops, *self.gauges, *self.threads]
         problems = (problem for item in items for problem in item.problems())
         problem = next(problems, None)
         if problem is None and all(map(NodePart.is_valid, self._parts)):

@@ -75,8 +75,8 @@ def parents_first(images: Mapping[Path, Image]) -> Iterator[tuple[Path, Image]]:
     """Yield the images with their files, parents before their children; leave out processes in a circle."""
     pending = dict(images)
     while pending:
-        writers = {image.writer for image in pending.values()}
-        ready = {path: image for path, image in pending.items() if image.parent not in writers}
+        waiting = {image.writer for image in pending.values()}
+        ready = {path: image for path, image in pending.items() if image.parent not in waiting}
         if not ready:
             return
         yield from ready.items()
@@ -149,9 +149,9 @@ class Branch:
         if len(self.parts) >= _MAX_PARTS:
             self.parts = [Node(**self._merge_parts({}))]
 
-    def add_share(self, writer: str, count: int, total_ns: int, self_ns: int) -> None:
-        """Add to one writer's share."""
-        share = self._shares.setdefault(writer, [0, 0, 0])
+    def add_share(self, thread: str, count: int, total_ns: int, self_ns: int) -> None:
+        """Add to one thread's share."""
+        share = self._shares.setdefault(thread, [0, 0, 0])
         for index, amount in enumerate((count, total_ns, self_ns)):
             share[index] += amount
 
@@ -171,8 +171,8 @@ class Branch:
         return nodes[self.path]
 
     def _total(self, children: Mapping[str, Node]) -> Node:
-        shares = {writer: Share(*amounts) for writer, amounts in self._shares.items()}
-        fields = self._merge_parts(children, by_writer=shares, wakers=self._wakers)
+        shares = {thread: Share(*amounts) for thread, amounts in self._shares.items()}
+        fields = self._merge_parts(children, by_thread=shares, wakers=self._wakers)
         for slot, phase in enumerate(("steady", "warmup"), self.slot):
             if fields.get(phase) is not None:
                 fields[phase] = replace(fields[phase], histogram=Histogram(self.histograms.buckets(slot)))
@@ -181,6 +181,6 @@ class Branch:
 
     def _merge_parts(self, children: Mapping[str, Node], **fields: Any) -> dict[str, Any]:
         """Return the fields of a node with these children, without those that the branch sums separately."""
-        separate: dict[str, Any] = {"by_writer": {}, "wakers": {}, "per_run": {}}
+        separate: dict[str, Any] = {"by_thread": {}, "wakers": {}, "per_run": {}}
         fields = {"name": self.name, "clock": self.clock, "children": children, **separate, **fields}
         return merged_fields(Node, self.parts, **fields) if self.parts else fields

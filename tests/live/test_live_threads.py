@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from support import live_scenes as scenes
 from ticktree.live.columns import unit_columns, units_of
-from ticktree.profile import Profile, Writer
+from ticktree.profile import Profile, Thread
 
 
-def profile_of(*writers: Writer) -> Profile:
-    return Profile(writers={writer.id: writer for writer in writers})
+def profile_of(*threads: Thread) -> Profile:
+    return Profile(threads={thread.id: thread for thread in threads})
 
 
-def titles(*writers: Writer) -> tuple[str, list[str]]:
-    kind, units = units_of(profile_of(*writers))
+def titles(*threads: Thread) -> tuple[str, list[str]]:
+    kind, units = units_of(profile_of(*threads))
     return kind, [column.title for column in unit_columns(None, units, kind, 0)]
 
 
-def process(number: int, **fields) -> Writer:
-    return Writer(**{"id": f"{number}-9/0", "is_main": True, **fields})
+def process(number: int, **fields) -> Thread:
+    return Thread(**{"id": f"{number}-9/0", "is_main": True, **fields})
 
 
 def test_processes_are_named_by_role_and_numbered_if_several_share_it():
@@ -29,7 +29,7 @@ def test_processes_are_named_by_role_and_numbered_if_several_share_it():
         )
     )
     assert kind == "processes"
-    assert [(unit.name, set(unit.writers)) for unit in units] == [
+    assert [(unit.name, set(unit.threads)) for unit in units] == [
         ("learner", {"2-9/0"}),
         ("actor 0", {"3-9/0"}),
         ("actor 1", {"4-9/0"}),
@@ -37,19 +37,19 @@ def test_processes_are_named_by_role_and_numbered_if_several_share_it():
 
 
 def test_a_process_has_the_name_of_its_main_thread_and_all_its_threads():
-    main = Writer(id="5-9/1", role="learner", is_main=True)
-    helper = Writer(id="5-9/0", role="loader", thread_name="loader")
+    main = Thread(id="5-9/1", role="learner", is_main=True)
+    helper = Thread(id="5-9/0", role="loader", thread_name="loader")
     kind, units = units_of(profile_of(main, helper, process(6, role="actor")))
     assert kind == "processes"
-    assert {unit.name: set(unit.writers) for unit in units} == {
+    assert {unit.name: set(unit.threads) for unit in units} == {
         "actor": {"6-9/0"},
         "learner": {"5-9/0", "5-9/1"},
     }
 
 
 def test_a_single_process_has_a_column_per_thread():
-    main = Writer(id="5-9/0", role="main", is_main=True)
-    assert titles(main, Writer(id="5-9/1", role="camera")) == ("threads", ["main", "camera"])
+    main = Thread(id="5-9/0", role="main", is_main=True)
+    assert titles(main, Thread(id="5-9/1", role="camera")) == ("threads", ["main", "camera"])
 
 
 def test_a_single_thread_needs_no_column():

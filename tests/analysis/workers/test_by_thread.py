@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from ticktree.analysis.workers.roles import Unit, amounts, spread
 
-UNITS = [Unit(name, "actor", "run", writers) for name, writers in (("a", ("1", "2")), ("b", ("3",)))]
+UNITS = [Unit(name, "actor", "run", threads) for name, threads in (("a", ("1", "2")), ("b", ("3",)))]
 
 
-def test_a_unit_has_the_sum_of_its_writers_and_is_left_out_without_any():
+def test_a_unit_has_the_sum_of_its_threads_and_is_left_out_without_any():
     assert amounts({"1": 5, "2": 7, "9": 1}, UNITS) == {UNITS[0]: 12}
     assert amounts({"3": 0}, UNITS) == {UNITS[1]: 0}
 

@@ -5,23 +5,23 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from support.profile_strategies import writers
-from ticktree.profile import Writer
+from support.profile_strategies import threads
+from ticktree.profile import Thread
 
-any_writer = writers("7-70/18", ["", "train", "train/update"])
-ACTOR = Writer(id="7-70-2/18", process_name="actor-3", role="actor", started_ns=5, last_ns=9)
+any_thread = threads("7-70/18", ["", "train", "train/update"])
+ACTOR = Thread(id="7-70-2/18", process_name="actor-3", role="actor", started_ns=5, last_ns=9)
 
 
 @settings(max_examples=60)
-@given(any_writer, any_writer, any_writer)
-def test_writers_merge_in_any_order_and_still_hold(a, b, c):
+@given(any_thread, any_thread, any_thread)
+def test_threads_merge_in_any_order_and_still_hold(a, b, c):
     assert (a + b) + c == a + (b + c)
     assert a + b == b + a
     assert a + a == a
     assert not list((a + b).problems())
 
 
-def test_a_writer_read_again_later_has_lived_longer_and_may_have_a_name():
+def test_a_thread_read_again_later_has_lived_longer_and_may_have_a_name():
     first_read = replace(ACTOR, process_name="", role="", last_ns=7)
     assert first_read + ACTOR == ACTOR
 
@@ -30,8 +30,8 @@ def test_its_process_is_what_stands_before_the_slash():
     assert ACTOR.process == "7-70-2"
 
 
-def test_different_writers_do_not_merge():
-    with pytest.raises(ValueError, match="different writers"):
+def test_different_threads_do_not_merge():
+    with pytest.raises(ValueError, match="different threads"):
         ACTOR + replace(ACTOR, id="7-70/18")
 
 

@@ -1,4 +1,4 @@
-"""Threads and processes as writers, and their shares of nodes."""
+"""The threads of a run, and their shares of nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def in_thread(work, name):
 
 
 def two_threads():
-    """Return the image of a main thread that starts another inside a section, and their writers' ids."""
+    """Return the image of a main thread that starts another inside a section, and their threads' ids."""
     recorder = recorder_on(identity=(7, 70, "b"))
 
     def work():
@@ -37,43 +37,43 @@ def two_threads():
     return image, main, other
 
 
-def test_every_thread_is_a_writer_with_its_name_and_parent_node():
+def test_every_thread_is_a_thread_with_its_name_and_parent_node():
     image, main, other = two_threads()
-    writers = profile_of(image).writers
-    assert set(writers) == {main, other}
-    assert (writers[main].is_main, writers[main].parent) == (True, "")
-    assert (writers[other].is_main, writers[other].parent) == (False, "train")
-    assert writers[other].thread_name == "decoder-3"
-    assert writers[other].process == writers[main].process == "7-70"
-    assert {writer.run for writer in writers.values()} == {"run"}
+    threads = profile_of(image).threads
+    assert set(threads) == {main, other}
+    assert (threads[main].is_main, threads[main].parent) == (True, "")
+    assert (threads[other].is_main, threads[other].parent) == (False, "train")
+    assert threads[other].thread_name == "decoder-3"
+    assert threads[other].process == threads[main].process == "7-70"
+    assert {thread.run for thread in threads.values()} == {"run"}
 
 
 def test_a_threads_role_is_its_name_without_the_number_unless_the_program_declares_one():
     image, main, other = two_threads()
-    assert profile_of(image).writers[other].role == "decoder"
+    assert profile_of(image).threads[other].role == "decoder"
     tree = next(ref for ref, _ in Image(image).trees() if other.endswith(f"/{ref}"))
     train = next(node.name for _, node in Image(image).nodes() if node.name)
     declared = changed(image, place(layout.Tree, "role", tree), train, 4)
-    assert profile_of(declared).writers[other].role == "train"
+    assert profile_of(declared).threads[other].role == "train"
     process = changed(image, place(layout.Header, "role"), train, 4)
-    assert profile_of(process).writers[main].role == "train"
-    assert profile_of(process).writers[other].role == "decoder"
+    assert profile_of(process).threads[main].role == "train"
+    assert profile_of(process).threads[other].role == "decoder"
     named = changed(image, place(layout.Header, "process_name"), train, 4)
     assert (
-        profile_of(named).writers[main].process_name
-        == profile_of(named).writers[other].process_name
+        profile_of(named).threads[main].process_name
+        == profile_of(named).threads[other].process_name
         == "train"
     )
-    assert profile_of(named).writers[main].role == "train"
+    assert profile_of(named).threads[main].role == "train"
 
 
-def test_a_node_has_the_share_of_each_writer():
+def test_a_node_has_the_share_of_each_thread():
     image, main, other = two_threads()
     root = profile_of(image).root
-    assert root.by_writer == {main: Share(0, 16, 0)}
-    assert root.at("train").by_writer == {main: Share(1, 16, 14)}
-    assert root.at("train/decode").by_writer == {other: Share(1, 4, 4)}
-    assert root.at("train/plan").by_writer == {main: Share(1, 2, 2)}
+    assert root.by_thread == {main: Share(0, 16, 0)}
+    assert root.at("train").by_thread == {main: Share(1, 16, 14)}
+    assert root.at("train/decode").by_thread == {other: Share(1, 4, 4)}
+    assert root.at("train/plan").by_thread == {main: Share(1, 2, 2)}
     assert root.at("train/decode").parallel
     assert not root.at("train/plan").parallel
 
@@ -89,35 +89,35 @@ def test_equal_workers_are_one_node_with_one_share_per_worker():
     profile = read_images(map(Image, images), "run", [])
     profile.check()
     step = profile.root.at("step")
-    assert sorted(step.by_writer.values(), key=lambda share: share.self_ns) == [
+    assert sorted(step.by_thread.values(), key=lambda share: share.self_ns) == [
         Share(1, n, n) for n in (1, 2, 3)
     ]
     assert step.parallel
 
 
-def test_a_process_that_recorded_nothing_is_a_writer_too():
+def test_a_process_that_recorded_nothing_is_a_thread_too():
     recorder = recorder_on(identity=(7, 70, "b"))
     recorder.disable()
-    (writer,) = profile_of(recorder.image()).writers.values()
-    assert writer.is_main
-    assert writer.started_ns is not None
+    (thread,) = profile_of(recorder.image()).threads.values()
+    assert thread.is_main
+    assert thread.started_ns is not None
 
 
-def test_the_root_of_a_child_process_has_no_writer():
+def test_the_root_of_a_child_process_has_no_thread():
     image, _, other = two_threads()
     child = changed(image, place(layout.Header, "parent_pid"), 3)
     profile = profile_of(child)
-    assert profile.root.by_writer == {}
+    assert profile.root.by_thread == {}
     assert profile.root.attributed
-    assert profile.root.at("train/decode").by_writer == {other: Share(1, 4, 4)}
+    assert profile.root.at("train/decode").by_thread == {other: Share(1, 4, 4)}
 
 
-def test_a_damaged_file_has_no_writer():
+def test_a_damaged_file_has_no_thread():
     image, *_ = two_threads()
     errors = []
     profile = read_images([Image(changed(image, place(layout.Header, "nodes"), 2**31, 4))], "run", errors)
     assert len(errors) == 1
-    assert profile.writers == {}
+    assert profile.threads == {}
 
 
 def test_shares_sum_to_the_nanosecond_on_a_real_clock_with_nested_threads():
@@ -139,9 +139,9 @@ def test_shares_sum_to_the_nanosecond_on_a_real_clock_with_nested_threads():
     image = recorder.image()
     recorder.disable()
     profile = profile_of(image)
-    assert len(profile.writers) > 4
+    assert len(profile.threads) > 4
     for path, _, node in profile.root.walk():
         assert node.attributed, path
     # A thread's nodes cover no time of their parent node, not even a rounding difference.
-    (main,) = profile.root.by_writer
-    assert profile.writers[main].is_main
+    (main,) = profile.root.by_thread
+    assert profile.threads[main].is_main

@@ -1,4 +1,4 @@
-"""Writers: the threads of a run's processes, their roles, and which of them set the run's length."""
+"""The threads of a run's processes, their roles, and which of them set the run's length."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ticktree.profile.table import Mergeable, any_of, column, largest, same, sma
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writer(Mergeable):
-    """A thread that wrote part of a profile, or several short-lived threads that were merged into one.
+class Thread(Mergeable):
+    """A thread that a profile has records of, or several short-lived threads that were merged into one.
 
-    A writer may be read before it has a name: in a merge a name wins over "".
+    Its records may be read before it has a name: in a merge a name wins over "".
 
     Attributes:
-        id: `PROCESS/TREE`: the process, as "PID-START", and the number of its thread. If the process continued as
-            another program, "PID-START-2".
+        id: `PROCESS/TREE`: the process, as "PID-START", and the number of the thread in it. If the process continued
+            as another program, "PID-START-2".
         run: id of its run.
         process_name: the process's name, else the script or module it runs.
         thread_name: the thread's name, cut to 47 bytes.
@@ -48,7 +48,7 @@ class Writer(Mergeable):
 
     @property
     def process(self) -> str:
-        """The id of the process: the part of the writer's id before the slash."""
+        """The id of the process: the part of the thread's id before the slash."""
         return self.id.partition("/")[0]
 
     def problems(self) -> Iterator[str]:
@@ -63,22 +63,22 @@ class Writer(Mergeable):
             yield f"its life, from {self.started_ns} to {self.last_ns} ns, cannot be"
 
 
-def by_process(writers: Iterable[Writer]) -> Iterator[tuple[Writer, list[Writer]]]:
+def by_process(threads: Iterable[Thread]) -> Iterator[tuple[Thread, list[Thread]]]:
     """Yield the main thread of each process, else its first by id, and all its threads in their order."""
-    processes: dict[tuple[str, str], list[Writer]] = {}
-    for writer in writers:
-        processes.setdefault((writer.run, writer.process), []).append(writer)
-    for threads in processes.values():
-        yield min(threads, key=lambda thread: (not thread.is_main, thread.id)), threads
+    processes: dict[tuple[str, str], list[Thread]] = {}
+    for thread in threads:
+        processes.setdefault((thread.run, thread.process), []).append(thread)
+    for members in processes.values():
+        yield min(members, key=lambda thread: (not thread.is_main, thread.id)), members
 
 
 class CriticalNode(NamedTuple):
     """A node on the critical path. A profile contains the nanoseconds of each, which merge by adding.
 
     Attributes:
-        writer: id of the writer that all others waited for.
+        thread: id of the thread that all others waited for.
         path: of the node that was open there.
     """
 
-    writer: str
+    thread: str
     path: str
