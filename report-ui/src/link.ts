@@ -54,7 +54,7 @@ function follow(state: State, text: string): void {
   if (get("search")) state.query.value = get("search")!;
   if (get("rows") === "names") state.isByName.value = true;
   if (PHASES.includes(get("phase") ?? "")) state.phase.value = get("phase") as Phase;
-  if (state.view.units[get("by") as By]) state.showBy(get("by") as By);
+  if (state.view.workers[get("by") as By]) state.showBy(get("by") as By);
   const [from, to] = (get("span") ?? "").split("-").map(Number);
   if (state.view.timeline && from! < to!) state.span.value = [from!, to!];
   if (THEMES.includes(get("theme") ?? "")) choose(get("theme") as Chosen);

@@ -1,12 +1,12 @@
 import { containsAll, wordsOf } from "./path";
 import { childrenOf, lengthOf, lineage, ownOf, type Phase, statsOf, totalOf, type Tree, type TreeItem } from "./tree";
-import type { Stats, TreeNode, Unit, View } from "./types";
-import { timesByUnit, type Had, spreadOf, unitOf } from "./units";
+import type { Stats, TreeNode, WorkerColumn, View } from "./types";
+import { timesByWorker, type Had, spreadOf, workerOf } from "./workers";
 
 export type Column =
   | ("name" | "share" | "total" | "mean" | "min" | "p50" | "p90" | "p99" | "max" | "calls")
-  /** The time of a unit, or minimum, median and maximum over the units. */
-  | (`unit ${number}` | "least" | "middle" | "most");
+  /** The time of a worker, or minimum, median and maximum over the workers. */
+  | (`worker ${number}` | "least" | "middle" | "most");
 
 /**
  * A line of the ledger: a section, its self time, a sampled call in that, or the cost of ticktree itself.
@@ -23,8 +23,8 @@ export interface Row {
   meanNs: number | null;
   calls: number | null;
   stats: Stats | null;
-  /** The time of each unit that has a column. */
-  unitTimes: Had | null;
+  /** The time of each worker that has a column. */
+  workerTimes: Had | null;
   opens: boolean;
   isOpen: boolean;
 }
@@ -35,20 +35,20 @@ export interface RowOptions {
   sort: Column;
   descending: boolean;
   phase: Phase;
-  /** The units that have columns; null for the columns of all together. */
-  units: readonly Unit[] | null;
+  /** The workers that have columns; null for the columns of all together. */
+  workers: readonly WorkerColumn[] | null;
 }
 
 type Facts = Pick<View, "outlived" | "itself" | "mean_ticks">;
-type ResolvedOptions = RowOptions & { unitByThread: ReadonlyMap<number, number> | null; ranks: ReadonlyMap<number, number> };
+type ResolvedOptions = RowOptions & { workerByThread: ReadonlyMap<number, number> | null; ranks: ReadonlyMap<number, number> };
 
 /** The lines to show, top to bottom. */
 export function rowsOf(tree: Tree, facts: Facts, wishes: RowOptions): Row[] {
   // The times of processes are known only for the whole run.
   const options: ResolvedOptions = {
     ...wishes,
-    phase: wishes.units ? "all" : wishes.phase,
-    unitByThread: wishes.units && unitOf(wishes.units),
+    phase: wishes.workers ? "all" : wishes.phase,
+    workerByThread: wishes.workers && workerOf(wishes.workers),
     ranks: new Map(facts.mean_ticks.map((tick, rank) => [tick.places[0]!, rank])),
   };
   const matches = options.query ? matching(tree, options.query) : null;
@@ -163,7 +163,7 @@ function section(
     meanNs: stats?.count ? stats.mean_ns : null,
     calls: stats?.count ?? 0,
     stats: stats?.count ? stats : null,
-    unitTimes: unitTimesOf(node, false, options),
+    workerTimes: workerTimesOf(node, false, options),
     ...openness(item, options, matches),
   };
 }
@@ -177,12 +177,12 @@ function openness({ index, end }: TreeItem, options: ResolvedOptions, matches: S
   return { opens, isOpen: false };
 }
 
-function unitTimesOf(node: TreeNode, isSelf: boolean, { unitByThread, units }: ResolvedOptions): Had | null {
-  return unitByThread && timesByUnit(node, isSelf, unitByThread, units!.length);
+function workerTimesOf(node: TreeNode, isSelf: boolean, { workerByThread, workers }: ResolvedOptions): Had | null {
+  return workerByThread && timesByWorker(node, isSelf, workerByThread, workers!.length);
 }
 
-// A row without calls, times per unit and children.
-const LEAF = { calls: null, stats: null, unitTimes: null, opens: false, isOpen: false };
+// A row without calls, times per worker and children.
+const LEAF = { calls: null, stats: null, workerTimes: null, opens: false, isOpen: false };
 
 /** Share of the loop's ticks in the phase; outside loops, share of the run in every phase. */
 function shareOf(tree: Tree, base: number, phase: Phase, ns: (phase: Phase) => number): number | null {
@@ -205,7 +205,7 @@ function selfOf(tree: Tree, index: number, options: ResolvedOptions): Row {
     totalNs,
     share: shareOf(tree, isLoop ? index : base, options.phase, (phase) => ownOf(node, phase)),
     meanNs: calls ? Math.round(totalNs / calls) : null,
-    unitTimes: unitTimesOf(node, true, options),
+    workerTimes: workerTimesOf(node, true, options),
   };
 }
 
@@ -225,7 +225,7 @@ function sampledRow(tree: Tree, index: number, options: ResolvedOptions, matches
     totalNs,
     share: shareOf(tree, base, options.phase, (phase) => part * ownOf(node, phase)),
     meanNs: calls ? Math.round(totalNs / calls) : null,
-    unitTimes: isSelf ? unitTimesOf(node, true, options) : null,
+    workerTimes: isSelf ? workerTimesOf(node, true, options) : null,
     ...openness(item, options, matches),
   };
 }
@@ -236,7 +236,7 @@ function itself(facts: Facts, rootNs: number): Row {
   return { ...LEAF, kind: "itself", key: "itself", index: 0, depth: 0, totalNs, share, meanNs: Math.round(totalNs / calls), calls };
 }
 
-const AMOUNT: Record<Exclude<Column, "name" | `unit ${number}`>, (row: Row) => number> = {
+const AMOUNT: Record<Exclude<Column, "name" | `worker ${number}`>, (row: Row) => number> = {
   share: (row) => row.share ?? -1,
   total: (row) => row.totalNs,
   mean: (row) => row.meanNs ?? -1,
@@ -246,14 +246,14 @@ const AMOUNT: Record<Exclude<Column, "name" | `unit ${number}`>, (row: Row) => n
   p99: (row) => row.stats?.p99_ns ?? -1,
   max: (row) => row.stats?.max_ns ?? -1,
   calls: (row) => row.calls ?? -1,
-  least: (row) => spreadOf(row.unitTimes ?? [])?.minNs ?? -1,
-  middle: (row) => spreadOf(row.unitTimes ?? [])?.medianNs ?? -1,
-  most: (row) => spreadOf(row.unitTimes ?? [])?.maxNs ?? -1,
+  least: (row) => spreadOf(row.workerTimes ?? [])?.minNs ?? -1,
+  middle: (row) => spreadOf(row.workerTimes ?? [])?.medianNs ?? -1,
+  most: (row) => spreadOf(row.workerTimes ?? [])?.maxNs ?? -1,
 };
 
 function compare(tree: Tree, left: Row, right: Row, by: Column): number {
   if (by === "name") return tree.items[left.index]!.name.localeCompare(tree.items[right.index]!.name);
-  const unit = /^unit (\d+)$/.exec(by);
-  const amount = unit ? (row: Row) => row.unitTimes?.[Number(unit[1])] ?? -1 : AMOUNT[by as keyof typeof AMOUNT];
+  const worker = /^worker (\d+)$/.exec(by);
+  const amount = worker ? (row: Row) => row.workerTimes?.[Number(worker[1])] ?? -1 : AMOUNT[by as keyof typeof AMOUNT];
   return amount(left) - amount(right);
 }

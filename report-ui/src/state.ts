@@ -41,7 +41,7 @@ export class State {
       sort: this.sort.value,
       descending: this.descending.value,
       phase: this.phase.value,
-      units: this.by.value && (this.view.units[this.by.value] ?? null),
+      workers: this.by.value && (this.view.workers[this.by.value] ?? null),
     }),
   );
 

@@ -102,7 +102,7 @@ export interface Report {
 }
 
 /** A process, thread or role: its column, and the indices of its threads. */
-export interface Unit {
+export interface WorkerColumn {
   title: string;
   short: string;
   threads: number[];
@@ -233,7 +233,7 @@ export interface View {
   dismissed: string[];
   /** Present if the run has a timeline; its calls are in a separate element. */
   timeline?: TimelineFacts;
-  units: Partial<Record<By, Unit[]>>;
+  workers: Partial<Record<By, WorkerColumn[]>>;
   gauges: string[];
   /** Shortened names of calls under focus. */
   short: Record<string, string>;

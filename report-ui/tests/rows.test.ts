@@ -8,7 +8,7 @@ const FACTS = { outlived: [] as number[], itself: { total_ns: 0, calls: 0 }, mea
 
 function options(tree_: Tree, more: Partial<RowOptions> = {}): RowOptions {
   const open = new Set(tree_.items.map((item) => item.index));
-  return { open, query: "", sort: "total", descending: true, phase: "steady", units: null, ...more };
+  return { open, query: "", sort: "total", descending: true, phase: "steady", workers: null, ...more };
 }
 
 function linesOf(tree_: Tree, rows: Row[]): string[] {

@@ -21,7 +21,7 @@ function run(...sampled: Sampled[]) {
 }
 
 function linesOf(tree: ReturnType<typeof run>, open: number[], query = "") {
-  const options = { open: new Set(open), query, sort: "total", descending: true, phase: "all", units: null } as const;
+  const options = { open: new Set(open), query, sort: "total", descending: true, phase: "all", workers: null } as const;
   return rowsOf(tree, FACTS, options).map((row) => `${"  ".repeat(row.depth)}${row.kind} ${tree.items[row.index]!.name} ${row.totalNs}`);
 }
 

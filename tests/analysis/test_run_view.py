@@ -20,15 +20,15 @@ def test_waits_are_told_apart_from_work_also_further_down():
     step = node("step", {a: [100 * MS], b: [100 * MS]}, node("ask", {a: [40 * MS], b: [20 * MS]}, wait))
     role, found = seen(crew(step, count=2))
     section = found.run.sections[1]
-    assert [busy_ns(unit, section) for unit in role.units] == [70 * MS, 90 * MS]
-    assert [found.worked_ns(unit) for unit in role.units] == [70 * MS, 90 * MS]
+    assert [busy_ns(worker, section) for worker in role.workers] == [70 * MS, 90 * MS]
+    assert [found.worked_ns(worker) for worker in role.workers] == [70 * MS, 90 * MS]
 
 
 def test_nested_waits_count_once():
     (a,) = ids(1)
     outer = node("outer", {a: [30 * MS]}, node("inner", {a: [20 * MS]}, wait=True), wait=True)
     role, found = seen(crew(outer, count=1))
-    assert found.waited_ns(role.units[0]) == 30 * MS
+    assert found.waited_ns(role.workers[0]) == 30 * MS
     assert [section.is_in_wait for section in found.run.sections] == [False, False, True]
 
 
@@ -36,8 +36,8 @@ def test_a_node_has_only_the_threads_that_entered_it():
     profile = crew(stepping([5.0]), count=2)
     (role,) = roles(profile, "thread")
     node = profile.root.at("step")
-    assert [unit.calls(node) for unit in role.units] == [100, 0]
-    assert [unit.total_ns(node) for unit in role.units] == [500 * MS, 0]
+    assert [worker.calls(node) for worker in role.workers] == [100, 0]
+    assert [worker.total_ns(node) for worker in role.workers] == [500 * MS, 0]
 
 
 @settings(max_examples=60)
@@ -46,8 +46,8 @@ def test_all_time_in_sections_is_somebodys_where_all_nodes_are(profile):
     found = Context(profile)
     sections = found.run.sections
     nodes = [section.node for section in sections[1:] if section.node.by_thread and not section.is_remote]
-    units = [unit for role in found.threads for unit in role.units]
-    assert sum(map(found.present_ns, units)) == sum(node.self_ns for node in nodes)
+    workers = [worker for role in found.threads for worker in role.workers]
+    assert sum(map(found.present_ns, workers)) == sum(node.self_ns for node in nodes)
     assert [section.path for section in sections].count("") == 1
     assert {section.path for section in sections} == {path for path, _, _ in profile.root.walk()}
 
@@ -64,8 +64,8 @@ def test_what_a_device_did_is_nobodys_time_and_what_a_server_did_is_the_waits():
             calling.graft("server", 4 * MS)
     found = Context(program.profile())
     assert [section.path for section in found.run.sections if section.is_remote] == ["update/cuda:0@device"]
-    (unit,) = (unit for role in found.threads for unit in role.units)
-    assert (found.present_ns(unit), found.waited_ns(unit)) == (200 * MS, 100 * MS)
+    (worker,) = (worker for role in found.threads for worker in role.workers)
+    assert (found.present_ns(worker), found.waited_ns(worker)) == (200 * MS, 100 * MS)
     assert [view.path for view in found.repeated] == ["update", "ask"]
 
 
@@ -73,12 +73,12 @@ def test_what_a_device_did_is_nobodys_time_and_what_a_server_did_is_the_waits():
 @given(profiles())
 def test_working_time_is_never_negative(profile):
     found = Context(profile)
-    assert all(found.worked_ns(unit) >= 0 for role in found.threads for unit in role.units)
+    assert all(found.worked_ns(worker) >= 0 for role in found.threads for worker in role.workers)
 
 
 def test_a_trainers_learner_and_workers_wait_for_one_another():
     profile = straggling_trainer()
-    learner, workers = (role.units for role in roles(profile, "process"))
+    learner, workers = (role.workers for role in roles(profile, "process"))
     found = Context(profile)
     assert found.waited_ns(learner[0]) == profile.root.at("train/collect/step_wait").total_ns
     waits = profile.root.at("make envs/next command")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support import live_scenes as scenes
-from ticktree.live.columns import unit_columns, units_of
+from ticktree.live.columns import worker_columns, workers_of
 from ticktree.profile import Profile, Thread
 
 
@@ -12,8 +12,8 @@ def profile_of(*threads: Thread) -> Profile:
 
 
 def titles(*threads: Thread) -> tuple[str, list[str]]:
-    kind, units = units_of(profile_of(*threads))
-    return kind, [column.title for column in unit_columns(None, units, kind, 0)]
+    kind, workers = workers_of(profile_of(*threads))
+    return kind, [column.title for column in worker_columns(None, workers, kind, 0)]
 
 
 def process(number: int, **fields) -> Thread:
@@ -21,7 +21,7 @@ def process(number: int, **fields) -> Thread:
 
 
 def test_processes_are_named_by_role_and_numbered_if_several_share_it():
-    kind, units = units_of(
+    kind, workers = workers_of(
         profile_of(
             process(4, role="actor", started_ns=9, last_ns=9),
             process(3, role="actor", started_ns=8, last_ns=9),
@@ -29,7 +29,7 @@ def test_processes_are_named_by_role_and_numbered_if_several_share_it():
         )
     )
     assert kind == "processes"
-    assert [(unit.name, set(unit.threads)) for unit in units] == [
+    assert [(worker.name, set(worker.threads)) for worker in workers] == [
         ("learner", {"2-9/0"}),
         ("actor 0", {"3-9/0"}),
         ("actor 1", {"4-9/0"}),
@@ -39,9 +39,9 @@ def test_processes_are_named_by_role_and_numbered_if_several_share_it():
 def test_a_process_has_the_name_of_its_main_thread_and_all_its_threads():
     main = Thread(id="5-9/1", role="learner", is_main=True)
     helper = Thread(id="5-9/0", role="loader", thread_name="loader")
-    kind, units = units_of(profile_of(main, helper, process(6, role="actor")))
+    kind, workers = workers_of(profile_of(main, helper, process(6, role="actor")))
     assert kind == "processes"
-    assert {unit.name: set(unit.threads) for unit in units} == {
+    assert {worker.name: set(worker.threads) for worker in workers} == {
         "actor": {"6-9/0"},
         "learner": {"5-9/0", "5-9/1"},
     }
@@ -63,7 +63,7 @@ def test_names_are_safe_to_show_and_never_empty():
 
 def test_time_is_that_of_all_its_threads():
     profile = scenes.trainer()[-1].profile
-    _, units = units_of(profile)
+    _, workers = workers_of(profile)
     act = profile.root.at("act")
-    assert sum(unit.total_ns(act) for unit in units) == act.total_ns
-    assert [unit.total_ns(act) > 0 for unit in units] == [False, True, True, True]
+    assert sum(worker.total_ns(act) for worker in workers) == act.total_ns
+    assert [worker.total_ns(act) > 0 for worker in workers] == [False, True, True, True]

@@ -13,7 +13,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import roles
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.view.build import report_view
-from ticktree.outputs.view.tree import UNITS_AT_MOST
+from ticktree.outputs.view.tree import MAX_WORKERS
 from ticktree.outputs.writing.document import Table
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
@@ -76,9 +76,9 @@ def test_a_row_of_a_single_process_has_no_minimum_and_no_median():
 
 
 def test_columns_for_more_units_than_fit_any_terminal_are_not_tried():
-    many = Trainer(workers=UNITS_AT_MOST, steps=12).profile()
+    many = Trainer(workers=MAX_WORKERS, steps=12).profile()
     assert len(tables(tree_by(many, ALL, "process"))) == 1
-    fewer = Trainer(workers=UNITS_AT_MOST - 1, steps=12).profile()
+    fewer = Trainer(workers=MAX_WORKERS - 1, steps=12).profile()
     assert len(tables(tree_by(fewer, ALL, "process"))) == 3
 
 

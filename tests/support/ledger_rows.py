@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ticktree.analysis.workers.roles import By, Unit, amounts, roles, spread
+from ticktree.analysis.workers.roles import By, Worker, amounts, roles, spread
 from ticktree.outputs.view.notes import outlived, share_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
@@ -40,15 +40,15 @@ class LedgerRow:
             "calls": "" if self.calls is None else formatting.count(self.calls),
         }[title]
 
-    def had(self, units: Sequence[Unit]) -> dict[Unit, int]:
-        """What each of `units` had of it."""
+    def had(self, workers: Sequence[Worker]) -> dict[Worker, int]:
+        """What each of `workers` had of it."""
         together: dict[str, int] = {}
         for node in self.nodes:
             for thread, share in node.by_thread.items():
                 together[thread] = together.get(thread, 0) + (
                     share.self_ns if self.is_self else share.total_ns
                 )
-        return amounts(together, units)
+        return amounts(together, workers)
 
 
 def ledger_rows(profile: Profile, phase: Phase = "steady") -> list[LedgerRow]:
@@ -108,23 +108,23 @@ def _self_ns(node: Node, phase: Phase) -> int:
     return max(0, round(_total_ns(node, phase) - covered - recorder))
 
 
-def ledger_by(profile: Profile, by: By, units_at_most: int = 24) -> list[list[str]]:
-    """The cells of every row with a column for each unit; or the least, the middle, the most, and whose that is."""
-    units = [unit for role in roles(profile, by) for unit in role.units]
+def ledger_by(profile: Profile, by: By, max_workers: int = 24) -> list[list[str]]:
+    """The cells of every row with a column for each worker; or the least, the middle, the most, and whose that is."""
+    workers = [worker for role in roles(profile, by) for worker in role.workers]
     return [
-        [row.cell("share"), row.cell("total"), *_of_units(row, units, units_at_most), row.cell("calls")]
+        [row.cell("share"), row.cell("total"), *_of_workers(row, workers, max_workers), row.cell("calls")]
         for row in ledger_rows(profile, "all")
     ]
 
 
-def _of_units(row: LedgerRow, units: Sequence[Unit], at_most: int) -> list[str]:
-    had = row.had(units)
-    if len(units) <= at_most:
-        return [formatting.time(had[unit]) if unit in had else "" for unit in units]
+def _of_workers(row: LedgerRow, workers: Sequence[Worker], at_most: int) -> list[str]:
+    had = row.had(workers)
+    if len(workers) <= at_most:
+        return [formatting.time(had[worker]) if worker in had else "" for worker in workers]
     spread_ns = spread(had)
     if spread_ns is None:
         return ["", "", "", ""]
-    several = spread_ns.units > 1
+    several = spread_ns.workers > 1
     return [
         formatting.time(spread_ns.min_ns) if several else "",
         formatting.time(spread_ns.median_ns) if several else "",

@@ -7,7 +7,7 @@ import type { Phase } from "../tree";
 import type { By } from "../types";
 import { ByName } from "./ByName";
 import { focusOn, Lines } from "./Lines";
-import { MAX_COLUMNS } from "./Units";
+import { MAX_COLUMNS } from "./Workers";
 
 type HeadFacts = readonly [column: Column, title: string, about: string, kind?: string];
 
@@ -94,7 +94,7 @@ function TreeTools({ state }: { state: State }) {
 
 /** The columns: all together, or one per process, thread or role, if there are several. */
 function Bys({ state }: { state: State }) {
-  const groupings = BYS.filter(([by]) => state.view.units[by]);
+  const groupings = BYS.filter(([by]) => state.view.workers[by]);
   if (!groupings.length) return null;
   const choices: readonly (readonly [by: By | null, title: string])[] = [[null, "together"], ...groupings];
   return <Choice label="Whose columns" options={choices} value={state.by.value} onChoose={(by) => state.showBy(by)} />;
@@ -102,21 +102,21 @@ function Bys({ state }: { state: State }) {
 
 function Table({ state }: { state: State }) {
   const rows = state.rows.value;
-  const units = state.by.value && (state.view.units[state.by.value] ?? null);
-  const kind = units ? (units.length > MAX_COLUMNS ? " by many" : " by few") : "";
+  const workers = state.by.value && (state.view.workers[state.by.value] ?? null);
+  const kind = workers ? (workers.length > MAX_COLUMNS ? " by many" : " by few") : "";
   return (
     <div
       class={`ledger${kind}`}
       role="treegrid"
       aria-label="Sections"
       aria-rowcount={rows.length + 1}
-      style={{ "--units": units?.length ?? 0 }}
+      style={{ "--workers": workers?.length ?? 0 }}
     >
       <div class="heads" role="row" aria-rowindex={1}>
         {headsOf(state).map(([column, title, about, kind]) => (
           <Head key={`${column} ${kind}`} state={state} column={column} title={title} about={about} kind={kind ?? column} />
         ))}
-        {units && <div class="slowest" role="columnheader">slowest</div>}
+        {workers && <div class="slowest" role="columnheader">slowest</div>}
       </div>
       <Lines state={state} rows={rows} onKeyDown={(event) => steer(event, state, rows)} />
       {!rows.length && <p class="hint">No section has that in its name.</p>}
@@ -125,11 +125,11 @@ function Table({ state }: { state: State }) {
 }
 
 function headsOf(state: State): HeadFacts[] {
-  const units = state.by.value && state.view.units[state.by.value];
-  if (!units) return [...BEFORE, ...TIMES, ...AFTER];
-  const unitHeads = units.map((unit, i): HeadFacts => [`unit ${i}`, unit.short, unit.title, "unit"]);
+  const workers = state.by.value && state.view.workers[state.by.value];
+  if (!workers) return [...BEFORE, ...TIMES, ...AFTER];
+  const workerHeads = workers.map((worker, i): HeadFacts => [`worker ${i}`, worker.short, worker.title, "worker"]);
   const strip: HeadFacts = ["most", "each", "All of them side by side, each as high as what it had", "strip"];
-  return [...BEFORE, strip, ...(units.length > MAX_COLUMNS ? SPREAD : unitHeads), MOST, ...AFTER];
+  return [...BEFORE, strip, ...(workers.length > MAX_COLUMNS ? SPREAD : workerHeads), MOST, ...AFTER];
 }
 
 interface HeadProps {

@@ -6,7 +6,7 @@ import type { State } from "../state";
 import { theme } from "../theme";
 import type { TreeNode } from "../types";
 import { visible } from "../visible";
-import { Units } from "./Units";
+import { Workers } from "./Workers";
 
 const DEEPEST = 18;
 
@@ -37,7 +37,7 @@ export function Line({ state, row, index }: Props) {
       </div>
       <Share state={state} row={row} />
       <div class="total" role="gridcell">{format.time(row.totalNs)}</div>
-      {state.by.value ? <Units state={state} row={row} /> : <Times row={row} />}
+      {state.by.value ? <Workers state={state} row={row} /> : <Times row={row} />}
       <div class="calls" role="gridcell">{row.calls === null ? "" : format.count(row.calls)}</div>
     </div>
   );

@@ -12,7 +12,7 @@ from ticktree.analysis.loop_views import loop_views, repeated_sections, run_view
 from ticktree.analysis.loops import LoopView, Saving, main_loops
 from ticktree.analysis.machine import gpu_used_during
 from ticktree.analysis.sampled import LineTime, line_times
-from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
+from ticktree.analysis.workers.roles import Role, Worker, amount, roles, run_ns, worker_by_thread
 from ticktree.analysis.workers.stragglers import Straggler, role_in_step, stragglers
 from ticktree.profile import Loop, Profile
 from ticktree.profile.short_names import ShortNames
@@ -133,9 +133,9 @@ class Context:
         return roles(self.profile, "thread")
 
     @cached_property
-    def names(self) -> Mapping[str, Unit]:
-        """The unit of each thread, by the thread's id."""
-        return unit_of(self.threads)
+    def names(self) -> Mapping[str, Worker]:
+        """The worker of each thread, by the thread's id."""
+        return worker_by_thread(self.threads)
 
     @cached_property
     def run_ns(self) -> int:
@@ -162,22 +162,22 @@ class Context:
             if not section.is_remote
         )
 
-    def present_ns(self, unit: Unit) -> int:
-        """How long `unit` was in any section."""
-        return amount(self._in_sections_ns, unit)
+    def present_ns(self, worker: Worker) -> int:
+        """How long `worker` was in any section."""
+        return amount(self._in_sections_ns, worker)
 
-    def waited_ns(self, unit: Unit) -> int:
-        """How long `unit` waited."""
-        return amount(self.run.sections[0].waited_ns, unit)
+    def waited_ns(self, worker: Worker) -> int:
+        """How long `worker` waited."""
+        return amount(self.run.sections[0].waited_ns, worker)
 
-    def worked_ns(self, unit: Unit) -> int:
-        """How long `unit` was in sections that do not wait; 0 if its tasks' concurrent waits sum to more."""
-        return max(0, self.present_ns(unit) - self.waited_ns(unit))
+    def worked_ns(self, worker: Worker) -> int:
+        """How long `worker` was in sections that do not wait; 0 if its tasks' concurrent waits sum to more."""
+        return max(0, self.present_ns(worker) - self.waited_ns(worker))
 
-    def life_ns(self, unit: Unit) -> int:
-        """How long `unit` lived: at least as long as it was in sections."""
-        return max(self.present_ns(unit), unit.span_ns or 0)
+    def life_ns(self, worker: Worker) -> int:
+        """How long `worker` lived: at least as long as it was in sections."""
+        return max(self.present_ns(worker), worker.span_ns or 0)
 
-    def is_instrumented(self, unit: Unit) -> bool:
-        """Whether `unit` was in any section that does not wait: of other units, only the waits are known."""
-        return self.worked_ns(unit) > 0
+    def is_instrumented(self, worker: Worker) -> bool:
+        """Whether `worker` was in any section that does not wait: of other workers, only the waits are known."""
+        return self.worked_ns(worker) > 0

@@ -14,7 +14,7 @@ from rich.text import Text
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.sampled import SampledRow, sampled_times
-from ticktree.analysis.workers.roles import By, Unit, has_processes, roles
+from ticktree.analysis.workers.roles import By, Worker, has_processes, roles
 from ticktree.live.difference import Span
 from ticktree.live.rows import NOTHING, LiveRow
 from ticktree.outputs.view import currency
@@ -129,13 +129,13 @@ def _rule(cells: int) -> str:
     return " " + "─" * (cells - 1)
 
 
-def units_of(profile: Profile) -> tuple[str, Sequence[Unit]]:
-    """Return the kind ("processes", "threads") and the units; no units if only one thread recorded."""
+def workers_of(profile: Profile) -> tuple[str, Sequence[Worker]]:
+    """Return the kind ("processes", "threads") and the workers; no workers if only one thread recorded."""
     grouping: By = "process" if has_processes(profile) else "thread"
-    units = [unit for role in roles(profile, grouping) for unit in role.units]
-    if len(units) < 2:
+    workers = [worker for role in roles(profile, grouping) for worker in role.workers]
+    if len(workers) < 2:
         return "", ()
-    return "processes" if grouping == "process" else "threads", units
+    return "processes" if grouping == "process" else "threads", workers
 
 
 NS_PER_SECOND = 1_000_000_000
@@ -208,13 +208,15 @@ def tree_columns(span: Span | None, processes_first: bool) -> list[LiveColumn[Li
     ]
 
 
-def unit_columns(
-    span: Span | None, units: Sequence[Unit], group: str, rank: int
+def worker_columns(
+    span: Span | None, workers: Sequence[Worker], group: str, rank: int
 ) -> list[LiveColumn[LiveRow]]:
-    """Return one column per unit: its share of the node's time, in the last seconds or in the whole run."""
+    """Return one column per worker: its share of the node's time, in the last seconds or in the whole run."""
     return [
-        LiveColumn(visible(unit.name), _WORKER_CELLS, partial(_unit_share, unit=unit, span=span), rank, group)
-        for unit in units
+        LiveColumn(
+            visible(worker.name), _WORKER_CELLS, partial(_worker_share, worker=worker, span=span), rank, group
+        )
+        for worker in workers
     ]
 
 
@@ -304,11 +306,11 @@ def _rate(row: LiveRow, length_ns: int) -> str:
     return formatting.rate((row.recent or NOTHING).count, length_ns, "") if row.is_section else ""
 
 
-def _unit_share(row: LiveRow, unit: Unit, span: Span | None) -> str:
+def _worker_share(row: LiveRow, worker: Worker, span: Span | None) -> str:
     if not row.is_section:
         return ""
     node, base_ns = (row.node, row.total_ns) if span is None else (row.recent or NOTHING, span.length_ns)
-    time_ns = unit.total_ns(node)
+    time_ns = worker.total_ns(node)
     return formatting.share(_fraction(time_ns, base_ns)) if time_ns else ""
 
 

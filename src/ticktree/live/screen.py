@@ -249,17 +249,17 @@ class _Screen:
 
     def _table(self, view: LiveView) -> columns.LiveTable[LiveRow]:
         """Return the tree's columns, with as many processes as there is room for, and their number."""
-        kind, units = columns.units_of(self._profile)
-        first = min(view.first_process, max(0, len(units) - 1))
+        kind, workers = columns.workers_of(self._profile)
+        first = min(view.first_process, max(0, len(workers) - 1))
         rank = UNITS_FIRST if view.processes_first else UNITS_LAST
-        group = f"{len(units)} {kind}"
-        heads = columns.tree_columns(self._span, view.processes_first and bool(units))
+        group = f"{len(workers)} {kind}"
+        heads = columns.tree_columns(self._span, view.processes_first and bool(workers))
         name_cells = max(min(NAME_CELLS, self._width // 2), min(self._name_width, self._width // 4))
-        for _ in range(2):  # a second time with the number of hidden units
-            unit_heads = columns.unit_columns(self._span, units[first:], group, rank)
-            table = columns.LiveTable([*heads, *unit_heads], self._width, name_cells, self._name_width)
+        for _ in range(2):  # a second time with the number of hidden workers
+            worker_heads = columns.worker_columns(self._span, workers[first:], group, rank)
+            table = columns.LiveTable([*heads, *worker_heads], self._width, name_cells, self._name_width)
             count = sum(column.group == group for column in table.columns)
-            group = f"{count} of {len(units)} {kind}" if count < len(units) else group
+            group = f"{count} of {len(workers)} {kind}" if count < len(workers) else group
         return table
 
     def _loop_panel(self, room: int) -> list[Text]:

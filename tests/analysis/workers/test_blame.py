@@ -33,7 +33,7 @@ def test_wake_edges_show_how_much_of_a_wait_was_for_the_straggler():
         Waker("results", LEARNER, ids(4)[0], "step"): Wakes(25, 200 * MS, MS),
     }
     (one,) = blamed(with_learner(stepping([4, 4, 4, 8]), 100, 8, wakers))
-    assert (one.role, one.units, one.path, one.is_known) == ("learner", 1, "step_wait", True)
+    assert (one.role, one.workers, one.path, one.is_known) == ("learner", 1, "step_wait", True)
     assert (one.waited_ns, one.for_it_ns, one.share) == (800 * MS, 600 * MS, 0.75)
     assert one.saved_ns == 400 * MS  # as fast as its peers, it would still have been waited for
 
@@ -85,7 +85,7 @@ def test_in_a_trainer_without_wake_edges_the_same_waits_are_inferred():
     first, second = blamed(Trainer(slow={3: 8.5}, signals=False).profile())
     assert (first.role, first.is_known) == ("learner", False)
     assert 0.5 < first.share < 0.6
-    assert (second.role, second.units) == ("env worker", 3)
+    assert (second.role, second.workers) == ("env worker", 3)
 
 
 def test_blames_do_not_change_the_context():

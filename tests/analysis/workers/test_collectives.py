@@ -23,7 +23,7 @@ def meeting(waits_ms, name="all_reduce", **fields):
 
 def test_the_rank_that_waits_least_is_late():
     (one,) = found(crew(meeting([20, 21, 1, 20.5])))
-    assert (one.unit.name, one.path, one.measure) == ("env worker 2", "all_reduce", "wait")
+    assert (one.worker.name, one.path, one.measure) == ("env worker 2", "all_reduce", "wait")
     assert (one.took_ns, one.peers_took_ns, one.peers) == (1 * MS, round(20.5 * MS), 3)
     assert (one.calls, one.excess_ns) == (100, 100 * round(19.5 * MS))
 
@@ -37,12 +37,12 @@ def test_similar_waits_or_one_longer_wait_mean_no_late_rank(waits_ms):
 
 def test_of_two_ranks_one_that_waits_at_most_half_as_long_is_late():
     assert found(crew(meeting([20, 11]), count=2)) == []
-    assert [one.unit.name for one in found(crew(meeting([20, 10]), count=2))] == ["env worker 1"]
+    assert [one.worker.name for one in found(crew(meeting([20, 10]), count=2))] == ["env worker 1"]
 
 
 def test_two_late_ranks_are_both_reported():
     late = found(crew(meeting([30, 30, 2, 30, 30, 3]), count=6))
-    assert {one.unit.name for one in late} == {"env worker 2", "env worker 5"}
+    assert {one.worker.name for one in late} == {"env worker 2", "env worker 5"}
 
 
 @pytest.mark.parametrize("name", ["recv", "broadcast", "all_reduce (2 of 4 ranks)", "Queue.get"])
@@ -75,4 +75,4 @@ def test_the_finding_names_the_late_rank_and_its_peers_waits():
     assert finding.facts["waited_per_call_by_peers_ns"] == 20 * MS
     (one,) = survey.stragglers["env worker"]
     (blame,) = blames(one, survey)
-    assert (blame.units, blame.waited_ns, blame.for_it_ns) == (3, 6000 * MS, 5700 * MS)
+    assert (blame.workers, blame.waited_ns, blame.for_it_ns) == (3, 6000 * MS, 5700 * MS)

@@ -13,7 +13,7 @@ from ticktree.analysis.workers.roles import roles
 
 def of(took_ms):
     role, found = seen(crew(stepping(took_ms), count=len(took_ms)))
-    return imbalance(role.units, found)
+    return imbalance(role.workers, found)
 
 
 def test_lost_time_is_the_busiest_workers_excess_over_the_mean():
@@ -29,7 +29,7 @@ def test_fewer_than_two_workers_or_no_work_have_no_imbalance():
 
 def test_one_nanosecond_among_three_workers_has_no_imbalance():
     role, found = seen(crew(stepping([0, 0, 1 / MS], calls=1), count=3))
-    assert imbalance(role.units, found) is None
+    assert imbalance(role.workers, found) is None
 
 
 @settings(max_examples=60)

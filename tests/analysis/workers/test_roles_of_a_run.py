@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from support.example_trainers import S, thread
 from support.profile_strategies import profiles
-from ticktree.analysis.workers.roles import has_processes, most_processes, roles, run_ns, unit_of
+from ticktree.analysis.workers.roles import has_processes, most_processes, roles, run_ns, worker_by_thread
 from ticktree.profile import Node, Profile, Thread
 
 
@@ -14,13 +14,13 @@ def of(*threads) -> Profile:
 
 
 def named(profile: Profile, by="process") -> list[list[str]]:
-    return [[unit.name for unit in role.units] for role in roles(profile, by)]
+    return [[worker.name for worker in role.workers] for role in roles(profile, by)]
 
 
 def test_workers_of_a_role_are_numbered_in_the_order_of_their_start():
     late, early = thread("9-1/1", "actor", 7), thread("20-1/1", "actor", 3)
     (role,) = roles(of(late, early), "process")
-    assert [(unit.name, unit.threads) for unit in role.units] == [
+    assert [(worker.name, worker.threads) for worker in role.workers] == [
         ("actor 0", ("20-1/1",)),
         ("actor 1", ("9-1/1",)),
     ]
@@ -46,23 +46,23 @@ def test_a_process_has_the_role_of_its_main_thread_and_a_thread_its_own():
 
 def test_threads_started_together_are_in_the_order_of_their_ids():
     (role,) = roles(of(*(thread(f"1-1/{n}", "reader") for n in (10, 9, 101))), "thread")
-    assert [unit.threads for unit in role.units] == [("1-1/9",), ("1-1/10",), ("1-1/101",)]
+    assert [worker.threads for worker in role.workers] == [("1-1/9",), ("1-1/10",), ("1-1/101",)]
 
 
-def test_a_unit_of_several_workers_has_a_range_of_numbers():
+def test_a_worker_of_several_workers_has_a_range_of_numbers():
     many = thread("2-1/1", "task", 5, members=120)
     assert named(of(thread("1-1/1", "task"), many, thread("3-1/1", "task", 9))) == [
         ["task 0", "task 1-120", "task 121"]
     ]
     (role,) = roles(of(many), "process")
-    assert (role.units[0].name, role.count, role.equals) == ("task", 120, ())
+    assert (role.workers[0].name, role.count, role.equals) == ("task", 120, ())
 
 
 def test_processes_started_together_are_in_the_order_of_the_numbers_in_their_names():
     named_so = {3: "SpawnProcess-2", 5: "SpawnProcess-10", 9: "SpawnProcess-1"}
     profile = of(*(thread(f"{n}-1/1", "actor", n, process_name=name) for n, name in named_so.items()))
     (role,) = roles(profile, "process")
-    assert [(unit.name, unit.own_name) for unit in role.units] == [
+    assert [(worker.name, worker.own_name) for worker in role.workers] == [
         ("actor 0", "SpawnProcess-1"),
         ("actor 1", "SpawnProcess-2"),
         ("actor 2", "SpawnProcess-10"),
@@ -79,8 +79,8 @@ def test_workers_named_after_their_role_keep_their_numbers():
 def test_by_role_each_role_is_one_unit():
     profile = of(thread("1-1/1", "learner"), *(thread(f"{n}-1/1", "actor", n) for n in range(2, 6)))
     _, actors = roles(profile, "role")
-    assert (actors.name, actors.count, len(actors.units)) == ("actor", 4, 1)
-    assert actors.units[0].threads == ("2-1/1", "3-1/1", "4-1/1", "5-1/1")
+    assert (actors.name, actors.count, len(actors.workers)) == ("actor", 4, 1)
+    assert actors.workers[0].threads == ("2-1/1", "3-1/1", "4-1/1", "5-1/1")
 
 
 def test_without_a_role_the_process_name_is_the_role():
@@ -109,19 +109,19 @@ def test_without_known_starts_a_run_is_as_long_as_its_tree():
 
 @settings(max_examples=60)
 @given(profiles(), st.sampled_from(["process", "thread", "role"]))
-def test_every_thread_belongs_to_one_unit_and_no_unit_is_empty(profile, by):
+def test_every_thread_belongs_to_one_worker_and_no_worker_is_empty(profile, by):
     found = roles(profile, by)
     threads = [thread for role in found for thread in role.threads]
     assert sorted(threads) == sorted(profile.threads)
-    assert unit_of(found).keys() == profile.threads.keys()
-    assert all(unit.threads for role in found for unit in role.units)
+    assert worker_by_thread(found).keys() == profile.threads.keys()
+    assert all(worker.threads for role in found for worker in role.workers)
 
 
 @settings(max_examples=60)
 @given(profiles())
-def test_units_of_a_role_have_unique_names(profile):
+def test_workers_of_a_role_have_unique_names(profile):
     for role in roles(profile, "thread"):
-        assert len({unit.name for unit in role.units}) == len(role.units)
+        assert len({worker.name for worker in role.workers}) == len(role.workers)
 
 
 def test_successive_processes_do_not_count_as_concurrent():

@@ -21,12 +21,12 @@ def found(profile: Profile):
 
 
 def names(profile: Profile) -> list[str]:
-    return [one.unit.name for one in found(profile)]
+    return [one.worker.name for one in found(profile)]
 
 
 def test_a_worker_with_longer_calls_than_its_peers_is_a_straggler():
     (one,) = found(crew(stepping([4, 4, 4.1, 8])))
-    assert (one.unit.name, one.path, one.measure, one.peers) == ("env worker 3", "step", "call", 3)
+    assert (one.worker.name, one.path, one.measure, one.peers) == ("env worker 3", "step", "call", 3)
     assert (one.took_ns, one.peers_took_ns, one.factor) == (8 * MS, 4 * MS, 2.0)
     assert (one.calls, one.excess_ns, one.is_in_step) == (100, 400 * MS, True)
 
@@ -89,7 +89,7 @@ def test_a_shorter_lifetime_is_not_less_work():
     assert found(crew(node("step", took, beside=True), count=2, others=short)) == []
 
 
-def test_units_of_several_workers_are_not_compared():
+def test_workers_of_several_workers_are_not_compared():
     many = thread("200-7/1", "env worker", members=50)
     took = {who: [4 * MS] * 20 for who in ids(3)} | {many.id: [80 * MS] * 50}
     assert found(crew(node("step", took, beside=True), count=3, others=[many])) == []
@@ -153,7 +153,7 @@ def waiting(waits_ms, **fields) -> Node:
 
 def test_with_only_waits_known_the_worker_slower_between_waits_is_a_straggler():
     (one,) = found(crew(waiting([80, 81, 40, 80])))
-    assert (one.unit.name, one.path, one.measure) == ("env worker 2", "Connection.recv", "between")
+    assert (one.worker.name, one.path, one.measure) == ("env worker 2", "Connection.recv", "between")
     assert (one.took_ns, one.peers_took_ns, one.excess_ns) == (60 * MS, 20 * MS, 4 * S)
 
 
@@ -176,7 +176,7 @@ def test_processes_with_individual_names_that_wait_in_step_are_peers():
     context = Context(differently_named("hip", "thigh", "ankle", "toe"))
     (role,) = [role for role in context.comparable if role not in context.threads]
     (one,) = context.stragglers[role.name]
-    assert (one.unit.name, one.peers) == ("bench-ankle", 3)
+    assert (one.worker.name, one.peers) == ("bench-ankle", 3)
 
 
 def test_two_processes_with_individual_names_are_not_peers():

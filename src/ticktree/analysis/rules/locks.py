@@ -76,7 +76,7 @@ def is_convoy(wait: Waiting, context: Context) -> bool:
     """Return whether these workers queue for a lock that they pass to one another."""
     peers = _waited_ns_by_peer(wait)
     return (
-        wait.count == len(wait.by_unit) >= CONVOY_WORKERS
+        wait.count == len(wait.by_worker) >= CONVOY_WORKERS
         and wait.calls >= MIN_CALLS * wait.count
         and len(peers) >= wait.count - 1  # otherwise there are several locks
         and sum(peers.values()) >= CONVOY_KNOWN_SHARE * wait.waited_ns
@@ -100,7 +100,7 @@ def _waiting_workers(wait: Waiting, context: Context) -> float:
 
 
 def _lives_ns(wait: Waiting, context: Context) -> int:
-    return sum(context.life_ns(unit) for unit, _ in wait.by_unit)
+    return sum(context.life_ns(worker) for worker, _ in wait.by_worker)
 
 
 def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
@@ -109,7 +109,7 @@ def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
     view = context.loop_of(claim)
     if claim is None or view is None:
         return None
-    processes = {thread.partition("/")[0] for unit, _ in wait.by_unit for thread in unit.threads}
+    processes = {thread.partition("/")[0] for worker, _ in wait.by_worker for thread in worker.threads}
     # Threads of a process share its interpreter.
     cores = min(Machine(context.profile).cores or 1, len(processes))
     free_ns = view.busy_ns * max(1.0, wait.count / cores)

@@ -107,7 +107,7 @@ def queue_waits(context: Context) -> Iterator[QueueWait]:
                 continue
             opposite = _PUTS if section.name in _GETS else _GETS
             for peer, cause, waited_ns in _wakers(section, loop_threads, context):
-                lives_ns = sum(map(context.life_ns, peer.units))
+                lives_ns = sum(map(context.life_ns, peer.workers))
                 at_queues_ns, elsewhere_ns = _waits_ns(peer, opposite, context)
                 ended_share = min(1.0, cause.wakes.waited_ns / waited_ns)
                 if lives_ns and ended_share >= ENDED_SHARE and elsewhere_ns <= BUSY_SHARE * lives_ns:
@@ -143,7 +143,7 @@ def _hotspot(role: Role, context: Context) -> tuple[str, str | None] | None:
         if not section.is_wait
     }
     longest = max(self_ns_by_name, key=lambda name: (self_ns_by_name[name], name), default=None)
-    min_ns = DOMINANT_SHARE * sum(map(context.life_ns, role.units))
+    min_ns = DOMINANT_SHARE * sum(map(context.life_ns, role.workers))
     if longest is not None and self_ns_by_name[longest] >= min_ns > 0:
         return longest, None
     times = sampled_threads(context.profile)

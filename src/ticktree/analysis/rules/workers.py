@@ -15,8 +15,8 @@ from ticktree.analysis.rules.locks import is_convoy
 from ticktree.analysis.rules.queues import queue_waits
 from ticktree.analysis.rules.torch import LOADER_WAIT
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
-from ticktree.analysis.workers.roles import Role, Unit
-from ticktree.analysis.workers.stragglers import MIN_CALLS, Straggler, comparable_groups, long_lived_units
+from ticktree.analysis.workers.roles import Role, Worker
+from ticktree.analysis.workers.stragglers import MIN_CALLS, Straggler, comparable_groups, long_lived_workers
 from ticktree.analysis.workers.waits import Blame, Waiting, blames, claim_of, outer_waits
 from ticktree.profile import path as paths
 from ticktree.profile.table import sums_of
@@ -73,10 +73,10 @@ class StragglerRule:
             runs: set[str] = set()
             all_stragglers = _stragglers(context.stragglers[role.name], context)
             for straggler in all_stragglers:
-                if straggler.unit.run in runs:
+                if straggler.worker.run in runs:
                     continue
-                runs.add(straggler.unit.run)
-                of_run = sum(peer.unit.run == straggler.unit.run for peer in all_stragglers)
+                runs.add(straggler.worker.run)
+                of_run = sum(peer.worker.run == straggler.worker.run for peer in all_stragglers)
                 blame = next(iter(blames(straggler, context)), None)
                 facts: Facts = {**_facts(straggler, of_run - 1), **_blame_facts(blame)}
                 claim = Claim(blame.saved_ns / context.run_ns) if blame and context.run_ns else None
@@ -89,16 +89,16 @@ def _stragglers(stragglers: Sequence[Straggler], context: Context) -> list[Strag
 
 
 def _facts(straggler: Straggler, others: int) -> Facts:
-    unit = {"call": "per_call", "total": "in_total", "wait": "waited_per_call", "between": "between"}[
+    suffix = {"call": "per_call", "total": "in_total", "wait": "waited_per_call", "between": "between"}[
         straggler.measure
     ]
     return {
-        "worker": straggler.unit.name,
+        "worker": straggler.worker.name,
         "section": straggler.path,
         "measure": straggler.measure,
         "peers": straggler.peers,
-        f"{unit}_ns": straggler.took_ns,
-        f"{unit}_by_peers_ns": straggler.peers_took_ns,
+        f"{suffix}_ns": straggler.took_ns,
+        f"{suffix}_by_peers_ns": straggler.peers_took_ns,
         "as_long_factor": straggler.factor,
         "calls": straggler.calls,
         "excess_ns": straggler.excess_ns,
@@ -112,7 +112,7 @@ def _blame_facts(blame: Blame | None) -> Facts:
         return {}
     return {
         "waiting_role": blame.role,
-        "waiting_workers": blame.units,
+        "waiting_workers": blame.workers,
         "waited_in": blame.path,
         "waited_ns": blame.waited_ns,
         "waited_for_it_ns": blame.for_it_ns,
@@ -132,10 +132,10 @@ class ImbalanceRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each role, in each run, whose busiest thread is far busier than the mean."""
         for role in context.threads:
-            stragglers = {straggler.unit for straggler in context.stragglers[role.name]}
+            stragglers = {straggler.worker for straggler in context.stragglers[role.name]}
             for workers in comparable_groups(role):
                 uneven = imbalance(
-                    [unit for unit in long_lived_units(workers) if unit not in stragglers], context
+                    [worker for worker in long_lived_workers(workers) if worker not in stragglers], context
                 )
                 # The program does not choose which thread of an executor takes the next task.
                 if role.name.startswith(EXECUTOR_ROLES) or uneven is None:
@@ -146,7 +146,7 @@ class ImbalanceRule:
     def _finding(self, role: Role, uneven: Imbalance, run_ns: int) -> Finding:
         facts: Facts = {
             "role": role.name,
-            "workers": uneven.units,
+            "workers": uneven.workers,
             "busiest": uneven.busiest.name,
             "busy_ns": uneven.busiest_ns,
             "mean_busy_ns": uneven.mean_ns,
@@ -171,7 +171,7 @@ class UnevenTasksRule:
             if tasks is None:
                 continue
             waited_ns = _wait_for_role_ns(role, context)
-            worked_ns = sum(unit.total_ns(tasks.node) for unit in role.units) / role.count
+            worked_ns = sum(worker.total_ns(tasks.node) for worker in role.workers) / role.count
             lost_ns = waited_ns - worked_ns - _wait_for_cores_ns(context)
             if context.run_ns and waited_ns >= UNEVEN_WAIT_FACTOR * worked_ns and lost_ns > worked_ns:
                 facts: Facts = {
@@ -196,7 +196,9 @@ def _uneven_tasks(role: Role, context: Context) -> SectionView | None:
         for section in context.run.sections
         if section.is_parallel and not section.is_wait and section.count >= MIN_CALLS * role.count
     ]
-    total_ns = {section.path: sum(unit.total_ns(section.node) for unit in role.units) for section in sections}
+    total_ns = {
+        section.path: sum(worker.total_ns(section.node) for worker in role.workers) for section in sections
+    }
     tasks = max(sections, key=lambda section: (total_ns[section.path], section.path), default=None)
     if tasks is None or not total_ns[tasks.path]:
         return None
@@ -256,9 +258,9 @@ class IdleWorkerRule:
             ):
                 yield self._finding(role, _idle(role, context), wait, context)
 
-    def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, context: Context) -> Finding:
+    def _finding(self, role: Role, idle: Mapping[Worker, int], wait: Waiting, context: Context) -> Finding:
         claim = claim_of(wait, context)
-        lives_ns = sum(_time_ns(unit, context) for unit in idle)
+        lives_ns = sum(_time_ns(worker, context) for worker in idle)
         facts: Facts = {
             "role": role.name,
             "workers": role.count,
@@ -295,8 +297,8 @@ def _overlapped(claim: Claim, wait: Waiting, context: Context) -> Claim:
     if view is not None:
         loop_ns = view.sections[0].node.total_ns
         names = {name for cause in wait.causes for name, _ in cause.by}
-        workers = [unit for unit in context.names.values() if unit.name in names]
-        worked_ns = max((context.worked_ns(unit) / unit.members for unit in workers), default=0)
+        workers = [worker for worker in context.names.values() if worker.name in names]
+        worked_ns = max((context.worked_ns(worker) / worker.members for worker in workers), default=0)
         share = min(share, view.share(view.busy_ns), max(0.0, 1 - worked_ns / loop_ns))
     return Claim(min(share, most_saved_by_overlap(Machine(context.profile))), claim.path)
 
@@ -313,23 +315,25 @@ def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
         explained |= more
 
 
-def _idle(role: Role, context: Context) -> dict[Unit, int]:
+def _idle(role: Role, context: Context) -> dict[Worker, int]:
     """Return the workers of `role` that wait for more than half of their time, and for how long, in their order."""
     waits = (wait for wait in outer_waits(role, context) if wait.calls >= MIN_CALLS * wait.count)
-    waited = sums_of(dict(wait.by_unit) for wait in waits)
-    return {unit: waited[unit] for unit in role.units if _is_idle(unit, waited.get(unit, 0), context)}
+    waited = sums_of(dict(wait.by_worker) for wait in waits)
+    return {
+        worker: waited[worker] for worker in role.workers if _is_idle(worker, waited.get(worker, 0), context)
+    }
 
 
-def _is_idle(unit: Unit, waited_ns: int, context: Context) -> bool:
-    is_long = waited_ns >= MIN_RUN_SHARE * context.run_ns * unit.members
-    return is_long and waited_ns > IDLE_SHARE * _time_ns(unit, context) > 0
+def _is_idle(worker: Worker, waited_ns: int, context: Context) -> bool:
+    is_long = waited_ns >= MIN_RUN_SHARE * context.run_ns * worker.members
+    return is_long and waited_ns > IDLE_SHARE * _time_ns(worker, context) > 0
 
 
-def _time_ns(unit: Unit, context: Context) -> int:
-    """Return how long a unit lived; if it runs the main loop, without the start-up before its first tick."""
+def _time_ns(worker: Worker, context: Context) -> int:
+    """Return how long a worker lived; if it runs the main loop, without the start-up before its first tick."""
     view = next(iter(context.main_loops), None)
-    is_main = view is not None and not view.sections[0].node.by_thread.keys().isdisjoint(unit.threads)
-    life_ns = context.life_ns(unit)
+    is_main = view is not None and not view.sections[0].node.by_thread.keys().isdisjoint(worker.threads)
+    life_ns = context.life_ns(worker)
     return life_ns - min(life_ns, context.startup_ns or 0) if is_main else life_ns
 
 
@@ -355,9 +359,9 @@ class TransportRule:
                 is_served = section is not None and section.count >= MIN_CALLS
                 if section is None or not is_served or section.path in explained:
                     continue
-                if not all(_is_recorded(unit, context) for unit in role.units):
+                if not all(_is_recorded(worker, context) for worker in role.workers):
                     continue
-                worked_ns = sum(map(context.worked_ns, role.units)) / section.node.count * section.calls
+                worked_ns = sum(map(context.worked_ns, role.workers)) / section.node.count * section.calls
                 parts = (section, *section.all_below())
                 blocked_ns = sum(part.self_ns for part in parts if part.is_wait and not part.is_parallel)
                 if TRANSPORT_FACTOR * worked_ns >= blocked_ns:
@@ -379,13 +383,13 @@ def _served_section(view: LoopView, role: Role) -> SectionView | None:
 
     It is the innermost section around all of the loop's waits that the role ended: sending is next to waiting.
     """
-    workers, loop_threads = set(role.threads), set(view.sections[0].node.by_thread)
-    if view.loop is None or workers & loop_threads:
+    worker_threads, loop_threads = set(role.threads), set(view.sections[0].node.by_thread)
+    if view.loop is None or worker_threads & loop_threads:
         return None
     waits: list[SectionView] = []
     for section in view.path_sections:
         waited_ns = sum(
-            wakes.waited_ns for waker, wakes in section.node.wakers.items() if waker.by in workers
+            wakes.waited_ns for waker, wakes in section.node.wakers.items() if waker.by in worker_threads
         )
         if section.node.wait and waited_ns >= SERVES_SHARE * section.node.total_ns > 0:
             waits.append(section)
@@ -398,5 +402,5 @@ def _served_section(view: LoopView, role: Role) -> SectionView | None:
     return next((section for section in common if not section.node.wait), waits[0])
 
 
-def _is_recorded(unit: Unit, context: Context) -> bool:
-    return unit.span_ns is not None and context.present_ns(unit) >= RECORDED_LIFE_SHARE * unit.span_ns
+def _is_recorded(worker: Worker, context: Context) -> bool:
+    return worker.span_ns is not None and context.present_ns(worker) >= RECORDED_LIFE_SHARE * worker.span_ns

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.workers.roles import Role, Unit
-from ticktree.analysis.workers.stragglers import comparable_groups, long_lived_units
+from ticktree.analysis.workers.roles import Role, Worker
+from ticktree.analysis.workers.stragglers import comparable_groups, long_lived_workers
 from ticktree.profile.stats import rounded_ratio
 
 
@@ -20,14 +20,14 @@ class Imbalance:
     even shares all would end after the mean.
 
     Attributes:
-        units: number of workers that share the work.
+        workers: number of workers that share the work.
         busiest: the worker with the most work.
         busiest_ns: its busy time.
         mean_ns: mean busy time of the workers.
     """
 
-    units: int
-    busiest: Unit
+    workers: int
+    busiest: Worker
     busiest_ns: int
     mean_ns: int
 
@@ -40,15 +40,15 @@ class Imbalance:
     def share(self) -> float:
         """The share of their time that is lost: 0 if all have equal work, 1 if one worker has all of it."""
         # The mean is a whole number: of few nanoseconds, slightly more than all may seem lost.
-        return min(1.0, self.lost_ns / self.busiest_ns * self.units / (self.units - 1))
+        return min(1.0, self.lost_ns / self.busiest_ns * self.workers / (self.workers - 1))
 
 
-def imbalance(units: Sequence[Unit], context: Context) -> Imbalance | None:
-    """Return how unevenly `units` share their work; None if there are fewer than two, or almost no work."""
-    if len(units) < 2:
+def imbalance(workers: Sequence[Worker], context: Context) -> Imbalance | None:
+    """Return how unevenly `workers` share their work; None if there are fewer than two, or almost no work."""
+    if len(workers) < 2:
         return None
-    busy = {unit: context.worked_ns(unit) for unit in units}
-    busiest = max(busy, key=lambda unit: busy[unit])
+    busy = {worker: context.worked_ns(worker) for worker in workers}
+    busiest = max(busy, key=lambda worker: busy[worker])
     mean_ns = rounded_ratio(sum(busy.values()), len(busy))
     # A mean below half a nanosecond rounds to 0, and no ratio to it exists.
     return Imbalance(len(busy), busiest, busy[busiest], mean_ns) if mean_ns else None
@@ -81,11 +81,11 @@ class Presence:
 
 def presence(role: Role, context: Context) -> Presence:
     """Return how the processes or threads of `role` spent their time."""
-    imbalances = [imbalance(long_lived_units(units), context) for units in comparable_groups(role)]
+    imbalances = [imbalance(long_lived_workers(workers), context) for workers in comparable_groups(role)]
     return Presence(
         role=role,
-        in_sections_ns=sum(map(context.present_ns, role.units)),
-        waited_ns=sum(map(context.waited_ns, role.units)),
-        is_instrumented=any(map(context.is_instrumented, role.units)),
+        in_sections_ns=sum(map(context.present_ns, role.workers)),
+        waited_ns=sum(map(context.waited_ns, role.workers)),
+        is_instrumented=any(map(context.is_instrumented, role.workers)),
         imbalance=max(filter(None, imbalances), key=lambda entry: entry.share, default=None),
     )

@@ -22,7 +22,7 @@ _NUMBER = re.compile("[ _:#-]*([0-9]{1,18})$")
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class Worker:
     """A process, a thread, or a whole role as one.
 
     Attributes:
@@ -50,15 +50,15 @@ class Unit:
     host: str = ""
 
     def section(self, path: str) -> str:
-        """Return `path`; "" if the unit is outside its own sections there."""
+        """Return `path`; "" if the worker is outside its own sections there."""
         return "" if path == self.parent else path
 
     def calls(self, node: Node) -> int:
-        """Return how many calls of `node` the unit has completed."""
+        """Return how many calls of `node` the worker has completed."""
         return sum(share.count for share in self._shares(node))
 
     def total_ns(self, node: Node) -> int:
-        """Return the unit's time in `node`."""
+        """Return the worker's time in `node`."""
         return sum(share.total_ns for share in self._shares(node))
 
     def _shares(self, node: Node) -> list[Share]:
@@ -66,7 +66,7 @@ class Unit:
 
     @property
     def span_ns(self) -> int | None:
-        """Time from the first to the last sign of life; None if unknown, or if the unit represents several workers."""
+        """Time from the first to the last sign of life; None if unknown, or if it represents several workers."""
         if self.started_ns is None or self.last_ns is None or self.members > 1:
             return None
         return self.last_ns - self.started_ns
@@ -78,51 +78,51 @@ class Role:
 
     Attributes:
         name: the role's name.
-        units: the workers in the order of their start.
+        workers: the workers in the order of their start.
     """
 
     name: str
-    units: tuple[Unit, ...]
+    workers: tuple[Worker, ...]
 
     @property
     def count(self) -> int:
         """Number of workers, summed ones counted individually."""
-        return sum(unit.members for unit in self.units)
+        return sum(worker.members for worker in self.workers)
 
     @property
     def threads(self) -> tuple[str, ...]:
         """The ids of all threads."""
-        return tuple(thread for unit in self.units for thread in unit.threads)
+        return tuple(thread for worker in self.workers for thread in worker.threads)
 
     @property
-    def equals(self) -> tuple[Unit, ...]:
-        """The units that represent one worker each, which can be compared."""
-        return tuple(unit for unit in self.units if unit.members == 1)
+    def equals(self) -> tuple[Worker, ...]:
+        """The workers that represent one worker each, which can be compared."""
+        return tuple(worker for worker in self.workers if worker.members == 1)
 
 
 def roles(profile: Profile, by: By) -> list[Role]:
     """Return the processes or threads of a run by role, in the order in which the roles started.
 
-    By "role", each role has one unit: all of its threads.
+    By "role", each role has one worker: all of its threads.
     """
-    groups: dict[str, list[Unit]] = {}
-    for unit in sorted(_unnumbered_units(profile, by), key=_age_key):
-        groups.setdefault(unit.role, []).append(unit)
+    groups: dict[str, list[Worker]] = {}
+    for worker in sorted(_unnumbered_units(profile, by), key=_age_key):
+        groups.setdefault(worker.role, []).append(worker)
     if by == "role":
-        return [Role(name, (_merge_units(name, units),)) for name, units in groups.items()]
-    numbered = {name: _number_units(sorted(units, key=_number_key)) for name, units in groups.items()}
-    if len({unit.host for units in groups.values() for unit in units}) > 1:
-        for units in numbered.values():
-            units[:] = [
+        return [Role(name, (_merge_workers(name, workers),)) for name, workers in groups.items()]
+    numbered = {name: _number_workers(sorted(workers, key=_number_key)) for name, workers in groups.items()}
+    if len({worker.host for workers in groups.values() for worker in workers}) > 1:
+        for workers in numbered.values():
+            workers[:] = [
                 replace(worker, name=f"{worker.name} on {worker.host}") if worker.host else worker
-                for worker in units
+                for worker in workers
             ]
-    return [Role(name, tuple(units)) for name, units in numbered.items()]
+    return [Role(name, tuple(workers)) for name, workers in numbered.items()]
 
 
-def unit_of(all_roles: Iterable[Role]) -> dict[str, Unit]:
-    """Return the unit of each thread, by the thread's id."""
-    return {thread: unit for role in all_roles for unit in role.units for thread in unit.threads}
+def worker_by_thread(all_roles: Iterable[Role]) -> dict[str, Worker]:
+    """Return the worker of each thread, by the thread's id."""
+    return {thread: worker for role in all_roles for worker in role.workers for thread in worker.threads}
 
 
 def most_processes(profile: Profile) -> int:
@@ -157,18 +157,18 @@ def run_ns(profile: Profile) -> int:
     return sum(last - first for first, last in spans.values()) or profile.root.total_ns
 
 
-def amount(by_thread: Mapping[str, int], unit: Unit) -> int:
-    """Return a unit's part of an amount given by thread."""
-    return sum(by_thread.get(thread, 0) for thread in unit.threads)
+def amount(by_thread: Mapping[str, int], worker: Worker) -> int:
+    """Return a worker's part of an amount given by thread."""
+    return sum(by_thread.get(thread, 0) for thread in worker.threads)
 
 
-def _unnumbered_units(profile: Profile, by: By) -> list[Unit]:
+def _unnumbered_units(profile: Profile, by: By) -> list[Worker]:
     """Return every process, or every thread, named by its role alone."""
     groups: dict[tuple[str, str], list[Thread]] = {}
     for thread in profile.threads.values():
         key = (thread.run, thread.process if by == "process" else _thread_key(thread))
         groups.setdefault(key, []).append(thread)
-    return [_unit(run, threads, by) for (run, _), threads in groups.items()]
+    return [_worker(run, threads, by) for (run, _), threads in groups.items()]
 
 
 def _thread_key(thread: Thread) -> str:
@@ -177,14 +177,14 @@ def _thread_key(thread: Thread) -> str:
     return "/".join((thread.process, thread.role, name)) if name and not thread.is_main else thread.id
 
 
-def _unit(run: str, threads: list[Thread], by: By) -> Unit:
-    """Return some threads as one unit; the role of a process is that of its main thread."""
+def _worker(run: str, threads: list[Thread], by: By) -> Worker:
+    """Return some threads as one worker; the role of a process is that of its main thread."""
     main = min(threads, key=lambda thread: (not thread.is_main, thread.started_ns or 0, thread.id))
     is_process = by == "process" or main.is_main  # the name of a main thread is not informative
     role = main.role or main.process_name or NAMELESS
     started = [thread.started_ns for thread in threads if thread.started_ns is not None]
     last = [thread.last_ns for thread in threads if thread.last_ns is not None]
-    return Unit(
+    return Worker(
         name=role,
         role=role,
         run=run,
@@ -198,87 +198,89 @@ def _unit(run: str, threads: list[Thread], by: By) -> Unit:
     )
 
 
-def _age_key(unit: Unit) -> tuple[object, ...]:
-    """Return the sort key of units: their start, then the numbers in their ids, which increase."""
-    started_ns = unit.started_ns
-    ids = [int(number) for number in re.findall("[0-9]{1,18}", unit.threads[0])]
-    return (unit.run, started_ns is None, started_ns or 0, ids, unit.threads)
+def _age_key(worker: Worker) -> tuple[object, ...]:
+    """Return the sort key of workers: their start, then the numbers in their ids, which increase."""
+    started_ns = worker.started_ns
+    ids = [int(number) for number in re.findall("[0-9]{1,18}", worker.threads[0])]
+    return (worker.run, started_ns is None, started_ns or 0, ids, worker.threads)
 
 
-def _number_key(unit: Unit) -> tuple[object, ...]:
-    """Return the sort key of units of one role: the numbers that the program gave them, then their start.
+def _number_key(worker: Worker) -> tuple[object, ...]:
+    """Return the sort key of workers of one role: the numbers that the program gave them, then their start.
 
     Processes that the program starts together appear in any order.
     """
-    number = _own_number(unit)
-    return (unit.run, number is None, number or 0, _age_key(unit))
+    number = _own_number(worker)
+    return (worker.run, number is None, number or 0, _age_key(worker))
 
 
-def _own_number(unit: Unit) -> int | None:
-    """Return the number at the end of the program's name for a unit; None if there is none."""
-    match = _NUMBER.search(unit.own_name)
+def _own_number(worker: Worker) -> int | None:
+    """Return the number at the end of the program's name for a worker; None if there is none."""
+    match = _NUMBER.search(worker.own_name)
     return int(match[1]) if match else None
 
 
-def _number_units(units: list[Unit]) -> list[Unit]:
-    """Return `units` with numbers: the program's if all have one, else a count; a unit of several has a range."""
-    if len(units) == 1:
-        return units
-    own_numbers = {_own_number(unit) for unit in units if _NUMBER.sub("", unit.own_name) == unit.role}
-    if len(own_numbers) == len(units) and max(unit.members for unit in units) == 1:
-        return [replace(unit, name=f"{unit.role} {_own_number(unit)}") for unit in units]
+def _number_workers(workers: list[Worker]) -> list[Worker]:
+    """Return `workers` with numbers: the program's if all have one, else a count; a worker of several has a range."""
+    if len(workers) == 1:
+        return workers
+    own_numbers = {
+        _own_number(worker) for worker in workers if _NUMBER.sub("", worker.own_name) == worker.role
+    }
+    if len(own_numbers) == len(workers) and max(worker.members for worker in workers) == 1:
+        return [replace(worker, name=f"{worker.role} {_own_number(worker)}") for worker in workers]
     results, number = [], 0
-    for unit in units:
-        last = number + unit.members - 1
-        name = f"{unit.role} {number}" if last == number else f"{unit.role} {number}-{last}"
-        results.append(replace(unit, name=name))
+    for worker in workers:
+        last = number + worker.members - 1
+        name = f"{worker.role} {number}" if last == number else f"{worker.role} {number}-{last}"
+        results.append(replace(worker, name=name))
         number = last + 1
     return results
 
 
-def _merge_units(name: str, units: list[Unit]) -> Unit:
-    runs = {unit.run for unit in units}
-    return Unit(
+def _merge_workers(name: str, workers: list[Worker]) -> Worker:
+    runs = {worker.run for worker in workers}
+    return Worker(
         name=name,
         role=name,
         run=runs.pop() if len(runs) == 1 else "",
-        threads=tuple(thread for unit in units for thread in unit.threads),
-        members=sum(unit.members for unit in units),
+        threads=tuple(thread for worker in workers for thread in worker.threads),
+        members=sum(worker.members for worker in workers),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Minimum, median and maximum over the units with any amount.
+    """Minimum, median and maximum over the workers with any amount.
 
     Attributes:
-        units: number of units with any amount.
+        workers: number of workers with any amount.
         min_ns: the minimum.
         median_ns: the median.
         max_ns: the maximum.
-        slowest: the unit with the maximum.
+        slowest: the worker with the maximum.
     """
 
-    units: int
+    workers: int
     min_ns: int
     median_ns: int
     max_ns: int
-    slowest: Unit
+    slowest: Worker
 
 
-def amounts(by_thread: Mapping[str, int], units: Sequence[Unit]) -> dict[Unit, int]:
-    """Return each unit's part of an amount given by thread, in the order of units, without units that have none."""
-    units_with_amount = (unit for unit in units if not by_thread.keys().isdisjoint(unit.threads))
-    return {unit: amount(by_thread, unit) for unit in units_with_amount}
+def amounts(by_thread: Mapping[str, int], workers: Sequence[Worker]) -> dict[Worker, int]:
+    """Return each worker's part of an amount given by thread, in their order, without workers that have none."""
+    workers_with_amount = (worker for worker in workers if not by_thread.keys().isdisjoint(worker.threads))
+    return {worker: amount(by_thread, worker) for worker in workers_with_amount}
 
 
-def spread(by_unit: Mapping[Unit, int]) -> Spread | None:
+def spread(by_worker: Mapping[Worker, int]) -> Spread | None:
     """Return the spread of the amounts; None if there are none.
 
-    If several units have the maximum, the one that started first is the slowest.
+    If several workers have the maximum, the one that started first is the slowest.
     """
-    if not by_unit:
+    if not by_worker:
         return None
-    slowest = max(by_unit, key=lambda unit: by_unit[unit])
-    amounts_ns = by_unit.values()
-    return Spread(len(by_unit), min(amounts_ns), round(median(amounts_ns)), by_unit[slowest], slowest)
+    slowest = max(by_worker, key=lambda worker: by_worker[worker])
+    amounts_ns = by_worker.values()
+    return Spread(len(by_worker), min(amounts_ns), round(median(amounts_ns)), by_worker[slowest], slowest)

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Literal, TypeAlias
 
 from ticktree.analysis.loops import PRECISE_SHARE, SectionView
-from ticktree.analysis.workers.roles import Role, Unit, amount
+from ticktree.analysis.workers.roles import Role, Worker, amount
 from ticktree.profile import Node
 from ticktree.profile.measures import HOST
 from ticktree.profile.stats import rounded_ratio
@@ -34,16 +34,16 @@ def is_collective(node: Node) -> bool:
     return node.wait and node.name in COLLECTIVES and node.clock == HOST
 
 
-def _late_arrivals(waited: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
-    """Yield the units that arrive later than the others, and how long the others wait, by each wait per call in ns."""
-    for unit, wait_ns in waited.items():
-        peer_waits = [ns for peer, ns in waited.items() if peer != unit]
+def _late_arrivals(waited: Mapping[Worker, int]) -> Iterator[tuple[Worker, int]]:
+    """Yield the workers that arrive after the others, and how long the others wait, by each wait per call in ns."""
+    for worker, wait_ns in waited.items():
+        peer_waits = [ns for peer, ns in waited.items() if peer != worker]
         peers_ns = median(peer_waits) if peer_waits else 0
         min_gap_ns = (
             MAX_DEVIATIONS * median(abs(ns - peers_ns) for ns in peer_waits) if len(peer_waits) > 1 else 0.0
         )
         if peers_ns > 0 and peers_ns >= LATE_FACTOR * wait_ns and peers_ns - wait_ns > min_gap_ns:
-            yield unit, round(peers_ns)
+            yield worker, round(peers_ns)
 
 
 # Equal workers that share a machine differ by some percent. If all wait for the slowest, a worker that is 1.2 times
@@ -79,7 +79,7 @@ class Straggler:
     """A worker that is slower than its peers.
 
     Attributes:
-        unit: the worker.
+        worker: the worker.
         path: path of the node where it loses most.
         main_path: path of the node at or below `path` with most of the lost time.
         measure: `call` if each of its calls takes longer, `total` if all of them together do, `wait` if it waits less
@@ -93,7 +93,7 @@ class Straggler:
         excess_ns: how much longer all its calls took than as many of its peers', or than all of theirs.
     """
 
-    unit: Unit
+    worker: Worker
     path: str
     main_path: str
     measure: Measure
@@ -117,14 +117,14 @@ class Straggler:
 
 def stragglers(role: Role, sections: Sequence[SectionView]) -> list[Straggler]:
     """Return the stragglers of `role`, largest loss first; each once, at the node of the tree where it loses most."""
-    worst: dict[Unit, tuple[Straggler, SectionView]] = {}
-    for units in comparable_groups(role):
-        section = _only_wait(sections, units)
+    worst: dict[Worker, tuple[Straggler, SectionView]] = {}
+    for workers in comparable_groups(role):
+        section = _only_wait(sections, workers)
         if section is not None:
             worst.update(
                 {
-                    straggler.unit: (straggler, section)
-                    for straggler in _stragglers_between_waits(sections[0], section, units)
+                    straggler.worker: (straggler, section)
+                    for straggler in _stragglers_between_waits(sections[0], section, workers)
                 }
             )
             continue
@@ -132,17 +132,17 @@ def stragglers(role: Role, sections: Sequence[SectionView]) -> list[Straggler]:
             is_other_wait = section.node.wait and not is_collective(section.node)
             if section.is_in_wait or section.is_remote or is_other_wait:
                 continue
-            for straggler in _stragglers_at(section, units):
-                if straggler.unit not in worst or _weight(straggler) > CLEARLY_MORE * _weight(
-                    worst[straggler.unit][0]
+            for straggler in _stragglers_at(section, workers):
+                if straggler.worker not in worst or _weight(straggler) > CLEARLY_MORE * _weight(
+                    worst[straggler.worker][0]
                 ):
-                    worst[straggler.unit] = straggler, section
+                    worst[straggler.worker] = straggler, section
     results = [
         replace(straggler, main_path=_main_path(straggler, section, role))
         for straggler, section in worst.values()
     ]
     return sorted(
-        results, key=lambda straggler: (-straggler.excess_ns, straggler.unit.run, straggler.unit.name)
+        results, key=lambda straggler: (-straggler.excess_ns, straggler.worker.run, straggler.worker.name)
     )
 
 
@@ -151,80 +151,84 @@ def role_in_step(all_roles: Sequence[Role], sections: Sequence[SectionView]) -> 
 
     They are three or more processes whose only sections are waits, and which wait equally often in the same section.
     """
-    groups: dict[tuple[str, str], list[Unit]] = {}
+    groups: dict[tuple[str, str], list[Worker]] = {}
     for role in all_roles:
-        unit = role.equals[0] if len(role.units) == 1 and role.equals else None
-        section = None if unit is None else _only_wait(sections, [unit])
-        if unit is not None and section is not None:
-            groups.setdefault((unit.run, section.path), []).append(unit)
-    units = max(groups.values(), key=lambda units: len(units), default=[])
-    are_peers = len(units) >= MIN_PEERS and _only_wait(sections, units) is not None
-    return Role(SAME_WAITS, tuple(units)) if are_peers else None
+        worker = role.equals[0] if len(role.workers) == 1 and role.equals else None
+        section = None if worker is None else _only_wait(sections, [worker])
+        if worker is not None and section is not None:
+            groups.setdefault((worker.run, section.path), []).append(worker)
+    workers = max(groups.values(), key=lambda workers: len(workers), default=[])
+    are_peers = len(workers) >= MIN_PEERS and _only_wait(sections, workers) is not None
+    return Role(SAME_WAITS, tuple(workers)) if are_peers else None
 
 
-def _only_wait(sections: Sequence[SectionView], units: Sequence[Unit]) -> SectionView | None:
-    """Return the section in which `units` wait most often, equally often; None if they have other than waits."""
-    entered = [section for section in sections[1:] if any(unit.calls(section.node) for unit in units)]
+def _only_wait(sections: Sequence[SectionView], workers: Sequence[Worker]) -> SectionView | None:
+    """Return the section in which `workers` wait most often, equally often; None if they have other than waits."""
+    entered = [section for section in sections[1:] if any(worker.calls(section.node) for worker in workers)]
     if not entered or not all(section.node.wait or section.is_in_wait for section in entered):
         return None
-    most_frequent = max(entered, key=lambda section: sum(unit.calls(section.node) for unit in units))
-    is_in_step = _are_in_step([unit.calls(most_frequent.node) for unit in units])
+    most_frequent = max(entered, key=lambda section: sum(worker.calls(section.node) for worker in workers))
+    is_in_step = _are_in_step([worker.calls(most_frequent.node) for worker in workers])
     return most_frequent if is_in_step and not is_collective(most_frequent.node) else None
 
 
 def _stragglers_between_waits(
-    run: SectionView, section: SectionView, units: Sequence[Unit]
+    run: SectionView, section: SectionView, workers: Sequence[Worker]
 ) -> Iterator[Straggler]:
-    calls = {unit: unit.calls(section.node) for unit in units}
+    calls = {worker: worker.calls(section.node) for worker in workers}
     took = {
-        unit: rounded_ratio(max(0, unit.span_ns - amount(run.waited_ns, unit)), calls[unit])
-        for unit in units
-        if unit.span_ns is not None
+        worker: rounded_ratio(max(0, worker.span_ns - amount(run.waited_ns, worker)), calls[worker])
+        for worker in workers
+        if worker.span_ns is not None
     }
-    for unit, peers_ns in _slow_units(took):
-        if took[unit] < PLAIN_FACTOR * peers_ns:
+    for worker, peers_ns in _slow_workers(took):
+        if took[worker] < PLAIN_FACTOR * peers_ns:
             continue  # their work is unknown, and may differ
-        yield _make_straggler(section, "between", unit, took, peers_ns, calls)
+        yield _make_straggler(section, "between", worker, took, peers_ns, calls)
 
 
-def _stragglers_at(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
-    calls = {unit: unit.calls(section.node) for unit in units}
+def _stragglers_at(section: SectionView, workers: Sequence[Worker]) -> Iterator[Straggler]:
+    calls = {worker: worker.calls(section.node) for worker in workers}
     if section.node.wait:
         if _are_in_step(calls.values()):  # else not all of them take part
-            waited = {unit: rounded_ratio(unit.total_ns(section.node), calls[unit]) for unit in units}
-            for unit, peers_ns in _late_arrivals(waited):
-                yield _make_straggler(section, "wait", unit, waited, peers_ns, calls)
+            waited = {
+                worker: rounded_ratio(worker.total_ns(section.node), calls[worker]) for worker in workers
+            }
+            for worker, peers_ns in _late_arrivals(waited):
+                yield _make_straggler(section, "wait", worker, waited, peers_ns, calls)
         return
-    busy = {unit: busy_ns(unit, section) for unit in units}
-    per_call = {unit: rounded_ratio(busy[unit], calls[unit]) for unit in units if calls[unit] >= MIN_CALLS}
-    for unit, peers_ns in _slow_units(per_call):
-        yield _make_straggler(section, "call", unit, per_call, peers_ns, calls)
-    totals = {unit: busy[unit] for unit in long_lived_units(units) if calls[unit]}
-    for unit, peers_ns in _slow_units(totals):
-        yield _make_straggler(section, "total", unit, totals, peers_ns, calls)
+    busy = {worker: busy_ns(worker, section) for worker in workers}
+    per_call = {
+        worker: rounded_ratio(busy[worker], calls[worker]) for worker in workers if calls[worker] >= MIN_CALLS
+    }
+    for worker, peers_ns in _slow_workers(per_call):
+        yield _make_straggler(section, "call", worker, per_call, peers_ns, calls)
+    totals = {worker: busy[worker] for worker in long_lived_workers(workers) if calls[worker]}
+    for worker, peers_ns in _slow_workers(totals):
+        yield _make_straggler(section, "total", worker, totals, peers_ns, calls)
 
 
 def _are_in_step(calls: Collection[int]) -> bool:
     return min(calls) >= max(MIN_CALLS, (1 - IN_STEP_SHARE) * max(calls))
 
 
-def busy_ns(unit: Unit, section: SectionView) -> int:
-    """Return how long `unit` worked in a section; 0 if its tasks' concurrent waits exceed its time there."""
-    return max(0, unit.total_ns(section.node) - amount(section.waited_ns, unit))
+def busy_ns(worker: Worker, section: SectionView) -> int:
+    """Return how long `worker` worked in a section; 0 if its tasks' concurrent waits exceed its time there."""
+    return max(0, worker.total_ns(section.node) - amount(section.waited_ns, worker))
 
 
-def comparable_groups(role: Role) -> list[list[Unit]]:
+def comparable_groups(role: Role) -> list[list[Worker]]:
     """Return the groups of workers of `role` that can be compared: the equals of each run, two or more."""
-    by_run: dict[str, list[Unit]] = {}
-    for unit in role.equals:
-        by_run.setdefault(unit.run, []).append(unit)
-    return [units for units in by_run.values() if len(units) > 1]
+    by_run: dict[str, list[Worker]] = {}
+    for worker in role.equals:
+        by_run.setdefault(worker.run, []).append(worker)
+    return [workers for workers in by_run.values() if len(workers) > 1]
 
 
-def long_lived_units(units: Sequence[Unit]) -> list[Unit]:
-    """Return the units that were present for about as long as the one with the longest life."""
-    longest_ns = max((unit.span_ns or 0 for unit in units), default=0)
-    return [u for u in units if u.span_ns is None or u.span_ns >= WHOLE_LIFE_SHARE * longest_ns]
+def long_lived_workers(workers: Sequence[Worker]) -> list[Worker]:
+    """Return the workers that were present for about as long as the one with the longest life."""
+    longest_ns = max((worker.span_ns or 0 for worker in workers), default=0)
+    return [u for u in workers if u.span_ns is None or u.span_ns >= WHOLE_LIFE_SHARE * longest_ns]
 
 
 def _weight(straggler: Straggler) -> float:
@@ -235,47 +239,47 @@ def _weight(straggler: Straggler) -> float:
 def _make_straggler(
     section: SectionView,
     measure: Measure,
-    unit: Unit,
-    took: Mapping[Unit, int],
+    worker: Worker,
+    took: Mapping[Worker, int],
     peers_ns: int,
-    calls: Mapping[Unit, int],
+    calls: Mapping[Worker, int],
 ) -> Straggler:
-    gap_ns = abs(took[unit] - peers_ns)
+    gap_ns = abs(took[worker] - peers_ns)
     return Straggler(
-        unit=unit,
+        worker=worker,
         path=section.path,
         main_path=section.path,
         measure=measure,
         peers=len(took) - 1,
-        took_ns=took[unit],
+        took_ns=took[worker],
         peers_took_ns=peers_ns,
-        calls=calls[unit],
-        peers_calls=round(median(calls[peer] for peer in took if peer != unit)),
-        excess_ns=gap_ns if measure == "total" else gap_ns * calls[unit],
+        calls=calls[worker],
+        peers_calls=round(median(calls[peer] for peer in took if peer != worker)),
+        excess_ns=gap_ns if measure == "total" else gap_ns * calls[worker],
     )
 
 
-def _slow_units(took: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
-    """Yield the units that took longer than the others by more than these vary, with the others' median."""
+def _slow_workers(took: Mapping[Worker, int]) -> Iterator[tuple[Worker, int]]:
+    """Yield the workers that took longer than the others by more than these vary, with the others' median."""
     ordered = sorted(took.items(), key=lambda item: item[1])
     values = [ns for _, ns in ordered]
-    # The median is smallest without the largest value: units below its multiple need no check.
+    # The median is smallest without the largest value: workers below its multiple need no check.
     min_median_ns = _median_without(values, len(values) - 1) if values else 0
     first = bisect_left(values, SLOWER_FACTOR * min_median_ns)
-    for index, (unit, ns) in enumerate(ordered[first:], start=first):
+    for index, (worker, ns) in enumerate(ordered[first:], start=first):
         peers_ns = round(_median_without(values, index))
         if peers_ns <= 0 or ns < SLOWER_FACTOR * peers_ns:
             continue
         peer_times = values[:index] + values[index + 1 :]
         if len(peer_times) == 1:
             if ns >= PLAIN_FACTOR * peers_ns:
-                yield unit, peers_ns
+                yield worker, peers_ns
         elif ns > peers_ns + MAX_DEVIATIONS * median(abs(time - peers_ns) for time in peer_times):
-            yield unit, peers_ns
+            yield worker, peers_ns
 
 
 def _median_without(values: Sequence[int], index: int) -> float:
-    """Return the median of sorted `values` without the value at `index`: thousands of units need no further sort."""
+    """Return the median of sorted `values` without the value at `index`: thousands of workers need no further sort."""
     count = len(values) - 1
     if not count:
         return 0.0
@@ -287,7 +291,9 @@ def _main_path(straggler: Straggler, section: SectionView, role: Role) -> str:
     """Return the path of the deepest node at or below `section` that has most of the straggler's excess."""
     if section.node.wait:
         return section.path
-    peers = [unit for unit in role.equals if unit.run == straggler.unit.run and unit != straggler.unit]
+    peers = [
+        worker for worker in role.equals if worker.run == straggler.worker.run and worker != straggler.worker
+    ]
     while True:
         excess = [
             (_excess_ns(below, straggler, peers), below) for below in section.below if not below.node.wait
@@ -298,9 +304,9 @@ def _main_path(straggler: Straggler, section: SectionView, role: Role) -> str:
         section = largest
 
 
-def _excess_ns(section: SectionView, straggler: Straggler, peers: Sequence[Unit]) -> int:
+def _excess_ns(section: SectionView, straggler: Straggler, peers: Sequence[Worker]) -> int:
     """Return how much longer the straggler was in `section` than its peers, for as many calls of its slow node."""
     peers_ns = median(busy_ns(peer, section) for peer in peers)
     if straggler.measure == "call" and straggler.peers_calls:
         peers_ns = peers_ns * straggler.calls / straggler.peers_calls
-    return round(busy_ns(straggler.unit, section) - peers_ns)
+    return round(busy_ns(straggler.worker, section) - peers_ns)

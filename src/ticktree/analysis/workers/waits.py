@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim
 from ticktree.analysis.loops import SectionView
-from ticktree.analysis.workers.roles import UNKNOWN, Role, Unit, roles, unit_of
+from ticktree.analysis.workers.roles import UNKNOWN, Role, Worker, roles, worker_by_thread
 from ticktree.analysis.workers.stragglers import IN_STEP_SHARE, MIN_CALLS, Straggler
 from ticktree.profile import Profile, Wakes
 
@@ -43,7 +43,7 @@ class Waiting:
     Attributes:
         role: the role.
         path: path of the node.
-        by_unit: the workers that waited there with their waits in nanoseconds, the longest first.
+        by_worker: the workers that waited there with their waits in nanoseconds, the longest first.
         calls: number of waits of all of them together.
         of_ns: their time in any section; for workers whose only sections are waits, their lifetime; 0 if unknown.
         causes: what woke them, the longest waits first; empty if no wake edge was recorded.
@@ -51,7 +51,7 @@ class Waiting:
 
     role: Role
     path: str
-    by_unit: tuple[tuple[Unit, int], ...]
+    by_worker: tuple[tuple[Worker, int], ...]
     calls: int
     of_ns: int
     causes: tuple[Cause, ...]
@@ -59,12 +59,12 @@ class Waiting:
     @property
     def count(self) -> int:
         """Number of workers that waited there."""
-        return sum(unit.members for unit, _ in self.by_unit)
+        return sum(worker.members for worker, _ in self.by_worker)
 
     @property
     def waited_ns(self) -> int:
         """Waiting time of all of them."""
-        return sum(ns for _, ns in self.by_unit)
+        return sum(ns for _, ns in self.by_worker)
 
     @property
     def share(self) -> float | None:
@@ -105,26 +105,29 @@ def claim_of(wait: Waiting, context: Context) -> Claim | None:
 
 
 def _waiting(section: SectionView, role: Role, context: Context) -> Waiting:
-    waited = {unit: ns for unit in role.units if (ns := unit.total_ns(section.node)) > 0}
+    waited = {worker: ns for worker in role.workers if (ns := worker.total_ns(section.node)) > 0}
     return Waiting(
         role=role,
         path=section.path,
-        by_unit=tuple(sorted(waited.items(), key=lambda item: (-item[1], item[0].name))),
-        calls=sum(unit.calls(section.node) for unit in waited),
+        by_worker=tuple(sorted(waited.items(), key=lambda item: (-item[1], item[0].name))),
+        calls=sum(worker.calls(section.node) for worker in waited),
         of_ns=_available_ns(waited, context),
         causes=_causes(section, role, context.names) if waited else (),
     )
 
 
-def _available_ns(units: Iterable[Unit], context: Context) -> int:
-    """Return the units' time in sections, or their lifetime if their only sections are waits; 0 if unknown."""
-    times = [context.present_ns(unit) if context.is_instrumented(unit) else unit.span_ns for unit in units]
+def _available_ns(workers: Iterable[Worker], context: Context) -> int:
+    """Return the workers' time in sections, or their lifetime if their only sections are waits; 0 if unknown."""
+    times = [
+        context.present_ns(worker) if context.is_instrumented(worker) else worker.span_ns
+        for worker in workers
+    ]
     return sum(ns for ns in times if ns is not None) if None not in times else 0
 
 
-def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tuple[Cause, ...]:
+def _causes(section: SectionView, role: Role, names: Mapping[str, Worker]) -> tuple[Cause, ...]:
     """Return what ended the waits of `role` at `section` and below, by role and by open node."""
-    waiters, existing_roles = set(role.threads), {unit.role for unit in names.values()}
+    waiters, existing_roles = set(role.threads), {worker.role for worker in names.values()}
     groups: dict[tuple[str, str], list[tuple[str, str, Wakes]]] = defaultdict(list)
     for waker, wakes in section.wakers():
         if waker.thread in waiters:
@@ -137,10 +140,10 @@ def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tupl
     return tuple(sorted(causes, key=lambda cause: (-cause.wakes.waited_ns, cause.role, cause.path)))
 
 
-def _locate(thread: str, path: str, names: Mapping[str, Unit]) -> tuple[str, str, str]:
+def _locate(thread: str, path: str, names: Mapping[str, Worker]) -> tuple[str, str, str]:
     """Return a thread's role, its section at `path`, and its name."""
-    unit = names.get(thread)
-    return (unit.role, unit.section(path), unit.name) if unit else (UNKNOWN, path, UNKNOWN)
+    worker = names.get(thread)
+    return (worker.role, worker.section(path), worker.name) if worker else (UNKNOWN, path, UNKNOWN)
 
 
 def _longest_first(ns_by_name: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -163,7 +166,7 @@ class Blame:
 
     Attributes:
         role: role of the workers that waited.
-        units: their number.
+        workers: their number.
         path: path of the node where they waited.
         waited_ns: their waiting time there, for any reason.
         for_it_ns: the part of it for the straggler.
@@ -172,7 +175,7 @@ class Blame:
     """
 
     role: str
-    units: int
+    workers: int
     path: str
     waited_ns: int
     for_it_ns: int
@@ -200,29 +203,31 @@ def blames(straggler: Straggler, context: Context) -> list[Blame]:
     ]
     return sorted(
         results,
-        key=lambda blame: (blame.role == straggler.unit.role, -blame.for_it_ns, blame.path, blame.role),
+        key=lambda blame: (blame.role == straggler.worker.role, -blame.for_it_ns, blame.path, blame.role),
     )
 
 
 def _blames_at(section: SectionView, role: Role, straggler: Straggler) -> Iterator[Blame]:
     if not section.node.wait or section.is_in_wait:
         return
-    units = [unit for unit in role.units if unit.run == straggler.unit.run and unit != straggler.unit]
-    waited = {unit: ns for unit in units if (ns := unit.total_ns(section.node)) > 0}
+    workers = [
+        worker for worker in role.workers if worker.run == straggler.worker.run and worker != straggler.worker
+    ]
+    waited = {worker: ns for worker in workers if (ns := worker.total_ns(section.node)) > 0}
     wakers = section.wakers() if waited else []
     if wakers:  # they show which workers waited for it
-        waiters = {thread for unit in waited for thread in unit.threads}
+        waiters = {thread for worker in waited for thread in worker.threads}
         for_it_ns = sum(
             wakes.waited_ns
             for waker, wakes in wakers
-            if waker.thread in waiters and waker.by in straggler.unit.threads
+            if waker.thread in waiters and waker.by in straggler.worker.threads
         )
         if for_it_ns:
             saved_ns = min(for_it_ns // len(waited), straggler.excess_ns)
             total_ns = max(for_it_ns, sum(waited.values()))
             yield Blame(role.name, len(waited), section.path, total_ns, for_it_ns, saved_ns, is_known=True)
     elif straggler.is_in_step:  # workers that run in step with the straggler's role wait for it
-        waits = [ns for unit, ns in waited.items() if _is_in_step(unit.calls(section.node), straggler)]
+        waits = [ns for worker, ns in waited.items() if _is_in_step(worker.calls(section.node), straggler)]
         saved = [min(ns, straggler.excess_ns) for ns in waits]
         if waits:
             yield Blame(
@@ -267,7 +272,7 @@ class CriticalShare:
 
 def critical_path(profile: Profile) -> list[CriticalShare]:
     """Return the critical path by role and node, the longest part first; empty if none was recorded."""
-    names = unit_of(roles(profile, "thread"))
+    names = worker_by_thread(roles(profile, "thread"))
     total_ns = sum(profile.critical.values())
     groups: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for position, ns in profile.critical.items():

@@ -13,7 +13,7 @@ from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine import fastest_machine
 from ticktree.analysis.registry import describe_rule
 from ticktree.analysis.sampled import SampledCall, SampledTime, interval, sampled_threads, sampled_times
-from ticktree.analysis.workers.roles import By, Unit, roles
+from ticktree.analysis.workers.roles import By, Worker, roles
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.build import first_screen
@@ -29,7 +29,7 @@ from ticktree.profile import path as paths
 from ticktree.profile.machine import program_gauges
 
 
-def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
+def workers(profile: Profile) -> dict[str, list[dict[str, Any]]]:
     """Return the possible columns: for each grouping of the threads, its processes, threads or roles.
 
     Each column has the indices of its threads in the JSON's `threads`. Groupings with only one member, or equal to an
@@ -39,18 +39,18 @@ def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
     groups: dict[str, list[dict[str, Any]]] = {}
     partitions: set[frozenset[tuple[str, ...]]] = set()
     for by in get_args(By):
-        members = [unit for role in roles(profile, by) for unit in role.units]
-        partition = frozenset(unit.threads for unit in members)
+        members = [worker for role in roles(profile, by) for worker in role.workers]
+        partition = frozenset(worker.threads for worker in members)
         if len(members) > 1 and partition not in partitions:
             partitions.add(partition)
             groups[by] = _group(members, by, indices)
     return groups
 
 
-def _group(units: Sequence[Unit], by: By, indices: dict[str, int]) -> list[dict[str, Any]]:
-    titles = [title_of(unit, by) for unit in units]
-    threads = [[indices[thread] for thread in unit.threads] for unit in units]
-    labels = zip(titles, titles if by == "role" else short_titles(units), threads, strict=True)
+def _group(workers: Sequence[Worker], by: By, indices: dict[str, int]) -> list[dict[str, Any]]:
+    titles = [title_of(worker, by) for worker in workers]
+    threads = [[indices[thread] for thread in worker.threads] for worker in workers]
+    labels = zip(titles, titles if by == "role" else short_titles(workers), threads, strict=True)
     return [{"title": title, "short": short, "threads": ids} for title, short, ids in labels]
 
 
@@ -156,7 +156,7 @@ def facts(context: Context, findings: Sequence[Finding], options: ViewOptions) -
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
         "rules": {name: {"about": visible(rule.about), "page": rule.page} for name, rule in rules.items()},
         "dismissed": not_worth_optimizing(context.main_loops),
-        "units": units(profile),
+        "workers": workers(profile),
         "gauges": sorted(program_gauges(profile.gauges)),
         "short": {i: short for i, node in enumerate(nodes) if (short := names.of(node.name)) != node.name},
         "notes": {

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.machine import Ceilings, fastest_machine
 from ticktree.analysis.sampled import SampledTime
-from ticktree.analysis.workers.roles import By, Unit, amounts, roles, spread
+from ticktree.analysis.workers.roles import By, Worker, amounts, roles, spread
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.notes import is_age, mark_of, notes_of
@@ -351,7 +351,7 @@ def outside(run: LoopView, loops: Collection[str]) -> LoopView:
 
 
 # More columns fit in no terminal.
-UNITS_AT_MOST = 24
+MAX_WORKERS = 24
 # In the tree by process, rows of a smaller share of the run are shown only with `--all`.
 MIN_RUN_SHARE = 0.001
 
@@ -366,7 +366,7 @@ def tree_by(profile: Profile, run: LoopView, options: ViewOptions, by: By) -> Ta
     If there are too many for one column each, the columns are minimum, median, maximum, and the name of the slowest.
     """
     rows = tree_rows(run, min_share=0.0 if options.all else MIN_RUN_SHARE)
-    units = [unit for role in roles(profile, by) for unit in role.units]
+    workers = [worker for role in roles(profile, by) for worker in role.workers]
     notes = partial(notes_of, options=options, ceilings=fastest_machine(profile))
     names = ShortNames(profile.root)
     title = f"The run by {by}"
@@ -374,40 +374,46 @@ def tree_by(profile: Profile, run: LoopView, options: ViewOptions, by: By) -> Ta
     def table(columns: Sequence[Column[TreeRow]], narrower: Table | None = None) -> Table:
         return tree_of(rows, [_SHARE, _TOTAL, *columns, _CALLS], title, names, notes, narrower)
 
-    narrow = table(_spreads(rows, units))
-    if len(units) > UNITS_AT_MOST:
+    narrow = table(_spreads(rows, workers))
+    if len(workers) > MAX_WORKERS:
         return narrow
-    for titles in (short_titles(units), [title_of(unit, by) for unit in units]):
-        narrow = table([_unit_column(unit, head) for unit, head in zip(units, titles, strict=True)], narrow)
+    for titles in (short_titles(workers), [title_of(worker, by) for worker in workers]):
+        narrow = table(
+            [_worker_column(worker, head) for worker, head in zip(workers, titles, strict=True)], narrow
+        )
     return narrow
 
 
-def title_of(unit: Unit, by: By) -> str:
-    """Return the head of the column of `unit`."""
-    return visible(workers_title(unit.name, unit.members) if by == "role" else unit.name)
+def title_of(worker: Worker, by: By) -> str:
+    """Return the head of the column of `worker`."""
+    return visible(workers_title(worker.name, worker.members) if by == "role" else worker.name)
 
 
-def short_titles(units: Sequence[Unit]) -> list[str]:
-    """Return the names of `units`; after the first unit of a role, only their numbers."""
-    first, *rest = [visible(unit.name) for unit in units]
-    follows = [before.role == unit.role for before, unit in pairwise(units)]
-    names = zip(rest, units[1:], follows, strict=True)
+def short_titles(workers: Sequence[Worker]) -> list[str]:
+    """Return the names of `workers`; after the first worker of a role, only their numbers."""
+    first, *rest = [visible(worker.name) for worker in workers]
+    follows = [before.role == worker.role for before, worker in pairwise(workers)]
+    names = zip(rest, workers[1:], follows, strict=True)
     return [first, *(visible(u.name[len(u.role) + 1 :]) if short else name for name, u, short in names)]
 
 
-def _unit_column(unit: Unit, title: str) -> Column[TreeRow]:
-    about = f"Time of {visible(unit.name)} in the run."
-    return Column(f"of_{unit.name}", title, "ns", 0, about, lambda row: _unit_times(row, [unit]).get(unit))
+def _worker_column(worker: Worker, title: str) -> Column[TreeRow]:
+    about = f"Time of {visible(worker.name)} in the run."
+    return Column(
+        f"of_{worker.name}", title, "ns", 0, about, lambda row: _worker_times(row, [worker]).get(worker)
+    )
 
 
-def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[TreeRow]]:
-    """Return the columns for many units; a row of only one unit has no minimum and no median."""
-    # Once, because there may be a thousand units.
-    spreads = {id(row): spread(_unit_times(row, units)) for row in rows}
+def _spreads(rows: Sequence[TreeRow], workers: Sequence[Worker]) -> list[Column[TreeRow]]:
+    """Return the columns for many workers; a row of only one worker has no minimum and no median."""
+    # Once, because there may be a thousand workers.
+    spreads = {id(row): spread(_worker_times(row, workers)) for row in rows}
 
-    def cell(name: str, min_units: int = 1) -> Callable[[TreeRow], Any]:
+    def cell(name: str, min_workers: int = 1) -> Callable[[TreeRow], Any]:
         value = attrgetter(name)
-        return lambda row: value(times) if (times := spreads[id(row)]) and times.units >= min_units else None
+        return lambda row: (
+            value(times) if (times := spreads[id(row)]) and times.workers >= min_workers else None
+        )
 
     return [
         Column("min_ns", "min", "ns", 3, "The smallest time of those with any.", cell("min_ns", 2)),
@@ -424,6 +430,6 @@ def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[Tree
     ]
 
 
-def _unit_times(row: TreeRow, units: Sequence[Unit]) -> dict[Unit, int]:
+def _worker_times(row: TreeRow, workers: Sequence[Worker]) -> dict[Worker, int]:
     kind = "self_ns" if row.kind == "self" else "total_ns"
-    return amounts({thread: getattr(share, kind) for thread, share in row.node.by_thread.items()}, units)
+    return amounts({thread: getattr(share, kind) for thread, share in row.node.by_thread.items()}, workers)

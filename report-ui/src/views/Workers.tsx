@@ -1,26 +1,26 @@
 import * as format from "../format";
 import type { Row } from "../rows";
 import type { State } from "../state";
-import type { Had } from "../units";
-import { spreadOf } from "../units";
+import type { Had } from "../workers";
+import { spreadOf } from "../workers";
 
-// More columns leave no room for names; then the columns are minimum, median, maximum, and the slowest unit.
+// More columns leave no room for names; then the columns are minimum, median, maximum, and the slowest worker.
 export const MAX_COLUMNS = 8;
 
 /** The time of each process, thread or role in a line; for many of them, or on a small screen, their spread. */
-export function Units({ state, row }: { state: State; row: Row }) {
-  const units = state.view.units[state.by.value!] ?? [];
-  const amounts = row.unitTimes ?? units.map(() => null);
+export function Workers({ state, row }: { state: State; row: Row }) {
+  const workers = state.view.workers[state.by.value!] ?? [];
+  const amounts = row.workerTimes ?? workers.map(() => null);
   const spread = spreadOf(amounts);
-  const among = spread && spread.units > 1 ? spread : null;
+  const among = spread && spread.workers > 1 ? spread : null;
   return (
     <>
       <div class="strip" role="gridcell" aria-hidden="true">
         {among && <Strip amounts={amounts} maxNs={among.maxNs} />}
       </div>
-      {units.length <= MAX_COLUMNS ? (
+      {workers.length <= MAX_COLUMNS ? (
         amounts.map((ns, i) => (
-          <div class="unit" role="gridcell" key={i} style={bar(ns, among?.maxNs ?? 0)}>
+          <div class="worker" role="gridcell" key={i} style={bar(ns, among?.maxNs ?? 0)}>
             {ns === null ? "" : format.time(ns)}
           </div>
         ))
@@ -31,7 +31,7 @@ export function Units({ state, row }: { state: State; row: Row }) {
         </>
       )}
       <div class="most" role="gridcell">{spread ? format.time(spread.maxNs) : ""}</div>
-      <div class="slowest" role="gridcell">{spread ? <bdi>{units[spread.slowest]!.title}</bdi> : ""}</div>
+      <div class="slowest" role="gridcell">{spread ? <bdi>{workers[spread.slowest]!.title}</bdi> : ""}</div>
     </>
   );
 }
@@ -41,7 +41,7 @@ function bar(ns: number | null, maxNs: number): Record<string, string> {
   return { backgroundSize: `${part} 3px` };
 }
 
-/** All units next to one another, as bars. */
+/** All workers next to one another, as bars. */
 function Strip({ amounts, maxNs }: { amounts: Had; maxNs: number }) {
   const path = amounts
     .map((ns, i) => (ns && ns > 0 && maxNs > 0 ? `M${i} 1V${(1 - ns / maxNs).toFixed(3)}h.8V1z` : ""))
