@@ -12,13 +12,17 @@ SOURCE = Path(__file__).parents[1] / "src" / "ticktree"
 # Each with the word that replaces it.
 REPLACED = {
     "acquaint": "cache",
+    "by_unit": "by_worker",
+    "by_writer": "by_thread",
     "chore": "periodic task",
     "detour": "redirection",
     "foreign/": "importers/",
     "own_ns": "self_ns",
     "parts_from_elsewhere": "parts",
+    "spots": "nodes",
     "unaccounted_ns": "self_ns",
     "unblocked_by": "woken_by",
+    "unfiled": "over_cap",
     "whence": "call site",
 }
 # What only this project wrote, or the passive that hides who does it.
