@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ticktree.machine.readings import NS, Reading, Thread
+from ticktree.machine.readings import NS, Reading, ThreadTimes
 from ticktree.profile import Profile
 from ticktree.profile.machine import USED_CORES, WAITING
 from ticktree.run.finishing import RunDirectory
@@ -30,7 +30,7 @@ class Scripted:
 
 
 def at(seconds: float, used_s: float, ran_ns: int = 0, waited_ns: int = 0) -> Reading:
-    threads = {(1, 1): Thread(ran_ns, waited_ns)} if ran_ns else {}
+    threads = {(1, 1): ThreadTimes(ran_ns, waited_ns)} if ran_ns else {}
     return Reading(round(seconds * NS), used_ns=round(used_s * NS), threads=threads)
 
 
