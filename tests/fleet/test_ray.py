@@ -57,7 +57,7 @@ def holds_what_one_node_did(profile):
     assert count(profile, "tasks/ray.get square") == 1
     assert node_at(profile, "tasks/ray.get square").wait
     assert node_at(profile, "actors/ray.wait square").wait
-    assert all(loss == "signals_without_place" for loss in profile.losses), profile.losses
+    assert all(loss == "wakes_without_slot" for loss in profile.losses), profile.losses
 
 
 def test_tasks_and_actors_are_children_of_the_sections_that_called_them(recorded):
@@ -81,7 +81,7 @@ def test_one_line_in_the_program_is_enough(recorded):
 def test_parts_of_other_nodes_are_gathered_and_their_memory_is_removed(recorded):
     profile, output = recorded("several_nodes.py", "--runners", "4", "--slow", "0.2")
     assert count(profile, "train/Runner/sample/step") == 80
-    assert profile.losses.keys() <= {"signals_without_place"}
+    assert profile.losses.keys() <= {"wakes_without_slot"}
     runners = {thread.process for thread in profile.threads.values() if thread.role == "Runner"}
     assert len(runners) == 4
     assert output["left"] == [], "a node's memory is given back"

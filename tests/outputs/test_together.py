@@ -94,7 +94,7 @@ def test_the_waker_that_ends_most_of_a_wait_is_named():
     assert notes(wait_of(even)) == ("100% for 4 × env worker in step",)
 
 
-def test_what_is_not_known_of_a_wait_is_said_and_so_is_a_slow_handover():
+def test_what_is_not_known_of_a_wait_is_said_and_so_is_a_slow_wake():
     wakers = {Waker("q", LEARNER, ids(4)[0], ""): Wakes(50, 300 * MS, 20 * MS)}
     assert notes(wait_of(wakers)) == (
         "60% for env worker 0",

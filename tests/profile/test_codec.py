@@ -228,7 +228,7 @@ ACT, WAIT = "tree.children.0.children.0", "tree.children.0.children.2"
         (f"{WAIT}.woken_by", [{}], "'channel' should be a string"),
         (f"{WAIT}.woken_by.0.by", 3, "'by' is the place of none of the 3"),
         (f"{WAIT}.woken_by.0.thread", "7-70/18", "'thread' should be a whole number"),
-        (f"{WAIT}.woken_by.0.handover_ns", 4_500_001, "not part of a wait"),
+        (f"{WAIT}.woken_by.0.latency_ns", 4_500_001, "not part of a wait"),
         (f"{WAIT}.woken_by.0.count", 0, "never woke"),
         (f"{WAIT}.woken_by.0.path", "nowhere", "no node 'nowhere'"),
         ("threads.0.id", "9-91/18", "is there twice"),

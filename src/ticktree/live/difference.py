@@ -193,8 +193,8 @@ def _subtract_wakes(earlier: Wakes, later: Wakes) -> Wakes | None:
     if later.count <= earlier.count:
         return None
     waited_ns = max(0, later.waited_ns - earlier.waited_ns)
-    handover_ns = max(0, later.handover_ns - earlier.handover_ns)
-    return Wakes(later.count - earlier.count, waited_ns, min(handover_ns, waited_ns))
+    latency_ns = max(0, later.latency_ns - earlier.latency_ns)
+    return Wakes(later.count - earlier.count, waited_ns, min(latency_ns, waited_ns))
 
 
 def _subtract_loop(earlier: Loop | None, later: Loop) -> Loop:

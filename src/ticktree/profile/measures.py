@@ -98,7 +98,7 @@ class Waker(NamedTuple):
     Attributes:
         channel: the name of the queue, pipe, lock or joined thread.
         thread: id of the thread that waited.
-        by: id of the thread that signalled.
+        by: id of the thread that woke it.
         path: of the node that was open in `by` when it signalled.
     """
 
@@ -115,19 +115,19 @@ class Wakes(Mergeable):
     Attributes:
         count: number of waits.
         waited_ns: sum of their durations.
-        handover_ns: of that, the time from the signal to the end of the wait.
+        latency_ns: of that, the time from the wake to the end of the wait.
     """
 
     count: int = column(add, INT)
     waited_ns: int = column(add, INT)
-    handover_ns: int = column(add, INT)
+    latency_ns: int = column(add, INT)
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
         if self.count < 1:
             yield "a waker never woke"
-        if not 0 <= self.handover_ns <= self.waited_ns:
-            yield f"a handover of {self.handover_ns} ns is not part of a wait of {self.waited_ns} ns"
+        if not 0 <= self.latency_ns <= self.waited_ns:
+            yield f"a latency of {self.latency_ns} ns is not part of a wait of {self.waited_ns} ns"
 
 
 @dataclass(frozen=True, slots=True)

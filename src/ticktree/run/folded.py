@@ -141,14 +141,14 @@ def read_folded(folder: Path, previous: FoldedRecords | None = None) -> FoldedRe
 
 
 def _flatten_edge(edge: Edge) -> list[str | int]:
-    waker, times = edge.waker, (edge.waits, edge.waited_ns, edge.handover_ns)
+    waker, times = edge.waker, (edge.waits, edge.waited_ns, edge.latency_ns)
     return [edge.node, edge.channel, *waker.process, waker.node, *times]
 
 
 def _parse_waits(path: Any, thread: Any, node: Any, channel: Any, *numbers: Any) -> UnresolvedWaits:
     waker = NodeAddress(_key(numbers[:3]), int(numbers[3]))
-    waits, waited_ns, handover_ns = map(int, numbers[4:])
-    edge = Edge(int(node), str(channel), waker, waits, waited_ns, handover_ns)
+    waits, waited_ns, latency_ns = map(int, numbers[4:])
+    edge = Edge(int(node), str(channel), waker, waits, waited_ns, latency_ns)
     return UnresolvedWaits(str(path), str(thread), edge)
 
 

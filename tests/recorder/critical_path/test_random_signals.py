@@ -64,7 +64,7 @@ class Performance:
             (places[edge.node], edge.channel, places[edge.waker.node]): [
                 edge.waits,
                 edge.waited_ns,
-                edge.handover_ns,
+                edge.latency_ns,
             ]
             for edge in edges_of(image)
         }

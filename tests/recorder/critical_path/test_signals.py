@@ -37,7 +37,7 @@ def edges(recorder):
     image = Image(recorder.image())
     names = {ref: image.text(node.name) if node.name else "" for ref, node in image.nodes()}
     return [
-        (names[edge.node], edge.channel, names[edge.waker.node], edge.waits, edge.waited_ns, edge.handover_ns)
+        (names[edge.node], edge.channel, names[edge.waker.node], edge.waits, edge.waited_ns, edge.latency_ns)
         for edge in edges_of(image)
     ]
 
@@ -235,7 +235,7 @@ def test_a_signal_whose_place_was_taken_is_a_loss_when_it_is_asked_for(recorder)
     assert losses(recorder) == {}
     for key in range(100):
         recorder.woken_by("many", key)
-    assert losses(recorder)["signals_without_place"] > 50
+    assert losses(recorder)["wakes_without_slot"] > 50
 
 
 def test_reset_clears_the_edges_and_the_path(recorder, waker):

@@ -262,9 +262,9 @@ def _causes(wait: Waiting, context: Context, options: ViewOptions) -> Iterator[s
         reason = " for others" if len(causes) < len(wait.causes) else ", unknown for what"
         yield f"{formatting.share(rest_ns / total_ns)}{reason}"
     wakes = sum(cause.wakes.count for cause in wait.causes)
-    handover_ns = sum(cause.wakes.handover_ns for cause in wait.causes)
-    if handover_ns > MIN_WAIT_SHARE * total_ns:
-        yield f"continues {formatting.time(handover_ns / wakes)} after it was woken"
+    latency_ns = sum(cause.wakes.latency_ns for cause in wait.causes)
+    if latency_ns > MIN_WAIT_SHARE * total_ns:
+        yield f"continues {formatting.time(latency_ns / wakes)} after it was woken"
 
 
 def _cause(cause: Cause, context: Context) -> str:

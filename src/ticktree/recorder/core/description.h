@@ -55,7 +55,7 @@ static const tt_field tt_fields[] = {
     TT_RECORD(lane, next, number, thread_id, thread_name)
     TT_RECORD(share, start, pid, incarnation, node, ns)
     TT_RECORD(path, sequence, tree, mark_ticks, mark_ns, signals, unblocks, count, shares)
-    TT_RECORD(edge, sequence, node, next, channel, start, pid, incarnation, by_node, count, waited_ns, handover_ns)
+    TT_RECORD(edge, sequence, node, next, channel, start, pid, incarnation, by_node, count, waited_ns, latency_ns)
     TT_RECORD(footprint, sequence, node, next, device, samples, change, peak, peak_bound, growth, growth_bound)
     TT_RECORD(worst_row, node, sum)
     TT_RECORD(worst_tick, duration, tick, start, gc_ticks, voluntary_switches, involuntary_switches, minor_faults,

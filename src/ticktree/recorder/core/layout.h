@@ -48,21 +48,21 @@ static const char *const tt_clock_names[] = {"virtual", "tsc", "cntvct", "monoto
 
 /* What the recorder lost, by cause, and the readers' name of it; readers print every count that is not 0. */
 #define TT_LOSSES(X) \
-    X(UNWOUND, "unwound_sections")           /* sections still open when a section around them was left */ \
-    X(UNMATCHED, "unmatched_leaves")         /* exits without a matching frame */ \
-    X(NODES, "calls_over_node_cap")          /* calls past the node cap: their time stays in the parent */ \
-    X(FRAMES, "calls_nested_too_deep")       /* calls nested too deep for a frame */ \
-    X(NAMES_CUT, "names_cut")                /* names longer than TT_NAME_LIMIT */ \
-    X(NAMES, "calls_over_name_cap")          /* calls of sections past the cap of distinct names */ \
-    X(MEMORY, "records_without_memory")      /* calls, loops or gauges without memory */ \
-    X(BAD_VALUES, "bad_values")              /* values of record(), gauge() and work() that are not finite or negative */ \
-    X(FOREIGN, "foreign_leaves")             /* sections left in a different context than they were entered in */ \
+    X(UNWOUND, "unwound_sections")                /* still open when a section around them was left */ \
+    X(UNMATCHED, "unmatched_leaves")              /* exits without a matching frame */ \
+    X(NODES, "calls_over_node_cap")               /* calls past the node cap: their time stays in the parent */ \
+    X(FRAMES, "calls_nested_too_deep")            /* calls nested too deep for a frame */ \
+    X(NAMES_CUT, "names_cut")                     /* names longer than TT_NAME_LIMIT */ \
+    X(NAMES, "calls_over_name_cap")               /* calls of sections past the cap of distinct names */ \
+    X(MEMORY, "records_without_memory")           /* calls, loops or gauges without memory */ \
+    X(BAD_VALUES, "bad_values")                   /* not finite or negative: record(), gauge(), work() */ \
+    X(FOREIGN, "foreign_leaves")                  /* sections left in a different context than they were entered in */ \
     X(GAUGE_BUCKETS, "gauge_values_out_of_range") /* gauge values outside the octaves that a gauge can hold */ \
-    X(THREADS, "threads_ended_open")         /* trees of threads that ended with open sections */ \
-    X(SIGNALS, "signals_without_place")      /* signals without a slot, or whose slot was reused before the wait */ \
-    X(EDGES, "wakes_over_cap")                /* waits recorded without their signaller: past the cap, or without memory */ \
-    X(DEVICE, "device_times_not_known")      /* calls whose device time was unknown at the end, or without an event */ \
-    X(CAPTURED, "device_calls_captured")     /* calls whose device work was captured into a graph: it did not run then */
+    X(THREADS, "threads_ended_open")              /* trees of threads that ended with open sections */ \
+    X(SIGNALS, "wakes_without_slot")              /* no slot, or it was reused before the wait */ \
+    X(EDGES, "wakes_over_cap")                    /* waits without their signaller: past the cap, or without memory */ \
+    X(DEVICE, "device_times_not_known")           /* device time unknown at the end, or no event was left */ \
+    X(CAPTURED, "device_calls_captured")          /* device work captured into a graph: it did not run then */
 
 #define TT_LOSS_ENUMERATOR(cause, name) TT_LOSS_##cause,
 #define TT_LOSS_NAME(cause, name) name,
@@ -303,7 +303,7 @@ typedef struct { /* one signaller that ended waits of one node, through one chan
     uint32_t pid, incarnation;
     tt_ref by_node; /* and the node that was open there, in its file */
     uint32_t reserved;
-    uint64_t count, waited_ns, handover_ns; /* handover: the part of the wait after the signal */
+    uint64_t count, waited_ns, latency_ns; /* latency: the part of the wait after the signal */
 } tt_edge;
 
 /* How much of one memory, the process's or a device's, the sampled calls of one node needed. A peak that could not be

@@ -39,7 +39,7 @@ static tt_edge *tt_edge_find(tt_recorder *recorder, tt_ref node, tt_ref channel,
 }
 
 static void tt_edge_count(tt_recorder *recorder, tt_ref node, tt_ref channel, const tt_message *from, uint64_t waited_ns,
-                          uint64_t handover_ns)
+                          uint64_t latency_ns)
 {
     tt_edge *edge = tt_edge_find(recorder, node, channel, from);
     if (!edge) {
@@ -49,7 +49,7 @@ static void tt_edge_count(tt_recorder *recorder, tt_ref node, tt_ref channel, co
     tt_write_begin(&edge->sequence);
     edge->count++;
     edge->waited_ns += waited_ns;
-    edge->handover_ns += handover_ns;
+    edge->latency_ns += latency_ns;
     tt_write_end(&edge->sequence);
 }
 
@@ -58,7 +58,7 @@ static void tt_edges_reset(tt_recorder *recorder)
     tt_edge *edge = tt_at_or_null(recorder, recorder->header->edges);
     for (; edge; edge = tt_at_or_null(recorder, edge->next)) {
         tt_write_begin(&edge->sequence);
-        edge->count = edge->waited_ns = edge->handover_ns = 0;
+        edge->count = edge->waited_ns = edge->latency_ns = 0;
         tt_write_end(&edge->sequence);
     }
 }
@@ -122,8 +122,8 @@ static void tt_unblock(tt_recorder *recorder, tt_stack *stack, tt_frame *waiting
     tt_ref node = tt_open_node(stack, waiting);
     uint64_t since_ns = tt_waiting_since(recorder, thread, serial, waiting ? waiting->start : began, now);
     int is_blocked = at_ns > since_ns && at_ns <= now.ns;
-    uint64_t waited_ns = is_blocked ? now.ns - since_ns : 0, handover_ns = is_blocked ? now.ns - at_ns : 0;
-    if (channel) tt_edge_count(recorder, node, channel, from, waited_ns, handover_ns);
+    uint64_t waited_ns = is_blocked ? now.ns - since_ns : 0, latency_ns = is_blocked ? now.ns - at_ns : 0;
+    if (channel) tt_edge_count(recorder, node, channel, from, waited_ns, latency_ns);
     if (!is_blocked) return;
     tt_experiment_woken(recorder, serial, from->paid_ns);
     thread->unblocked_ns = now.ns;

@@ -213,7 +213,7 @@ class WakesTally:
                 self.unresolved.append(UnresolvedWaits(waiter.branch.path, waiter.thread, edge))
                 continue
             waker = Waker(edge.channel, waiter.thread, signaller.thread, signaller.branch.path)
-            waiter.branch.add_wakes(waker, Wakes(edge.waits, edge.waited_ns, edge.handover_ns))
+            waiter.branch.add_wakes(waker, Wakes(edge.waits, edge.waited_ns, edge.latency_ns))
         self._edges.clear()
 
     def losses(self) -> dict[str, int]:

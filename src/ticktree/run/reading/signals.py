@@ -30,7 +30,7 @@ class Edge(NamedTuple):
         node: The reference of the node that waited, in this file.
         channel: The signalled name.
         waker: The node that was open when it was signalled.
-        handover_ns: The part of `waited_ns` from the signal until the end of the wait.
+        latency_ns: The part of `waited_ns` from the signal until the end of the wait.
     """
 
     node: int
@@ -38,7 +38,7 @@ class Edge(NamedTuple):
     waker: NodeAddress
     waits: int
     waited_ns: int
-    handover_ns: int
+    latency_ns: int
 
 
 def edges_of(image: Image) -> list[Edge]:
@@ -54,7 +54,7 @@ def _edge(image: Image, record: layout.Record) -> Edge:
         waits=record.count,
         waited_ns=record.waited_ns,
         # A record copied during a write may have a longer hand-over than wait.
-        handover_ns=min(record.handover_ns, record.waited_ns),
+        latency_ns=min(record.latency_ns, record.waited_ns),
     )
 
 
