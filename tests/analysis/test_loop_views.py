@@ -335,8 +335,8 @@ def test_the_warm_up_of_an_inner_loop_is_in_the_outer_ticks(episodes):
                 recorder.advance((2 if batch else 200) * MS)
     recorder.disable()
     profile = recorder.snapshot()
-    survey = Context(profile)
-    episode = survey.view_of("episode")
+    context = Context(profile)
+    episode = context.view_of("episode")
     step = profile.loops["episode/step"]
     assert step.warmup_ticks > 0
     assert "episode" not in own_ms(episode)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from support.example_trainers import MS, node, straggling_trainer
-from support.example_workers import crew, ids, seen, stepping
+from support.example_workers import first_role, ids, run_of_workers, stepping
 from support.profile_strategies import profiles
 from support.virtual_programs import Program
 from ticktree.analysis.context import Context
@@ -18,7 +18,7 @@ def test_waits_are_told_apart_from_work_also_further_down():
     a, b = ids(2)
     wait = node("wait", {a: [30 * MS], b: [10 * MS]}, wait=True)
     step = node("step", {a: [100 * MS], b: [100 * MS]}, node("ask", {a: [40 * MS], b: [20 * MS]}, wait))
-    role, found = seen(crew(step, count=2))
+    role, found = first_role(run_of_workers(step, count=2))
     section = found.run.sections[1]
     assert [busy_ns(worker, section) for worker in role.workers] == [70 * MS, 90 * MS]
     assert [found.worked_ns(worker) for worker in role.workers] == [70 * MS, 90 * MS]
@@ -27,13 +27,13 @@ def test_waits_are_told_apart_from_work_also_further_down():
 def test_nested_waits_count_once():
     (a,) = ids(1)
     outer = node("outer", {a: [30 * MS]}, node("inner", {a: [20 * MS]}, wait=True), wait=True)
-    role, found = seen(crew(outer, count=1))
+    role, found = first_role(run_of_workers(outer, count=1))
     assert found.waited_ns(role.workers[0]) == 30 * MS
     assert [section.is_in_wait for section in found.run.sections] == [False, False, True]
 
 
 def test_a_node_has_only_the_threads_that_entered_it():
-    profile = crew(stepping([5.0]), count=2)
+    profile = run_of_workers(stepping([5.0]), count=2)
     (role,) = roles(profile, "thread")
     node = profile.root.at("step")
     assert [worker.calls(node) for worker in role.workers] == [100, 0]

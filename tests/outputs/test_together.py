@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from support.example_profiles import control, training
 from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, thread
-from support.example_workers import crew, ids, stepping
+from support.example_workers import ids, run_of_workers, stepping
 from support.virtual_programs import Program
 from ticktree.analysis import Finding
 from ticktree.analysis.context import Context
@@ -75,7 +75,7 @@ def test_each_role_has_a_row_of_what_it_did_with_its_time():
 
 def wait_of(wakers) -> Profile:
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
-    return crew(stepping([4] * 4), wait, others=[thread(LEARNER, "learner", last_ns=S)])
+    return run_of_workers(stepping([4] * 4), wait, others=[thread(LEARNER, "learner", last_ns=S)])
 
 
 def notes(profile: Profile, options: ViewOptions = PLAIN) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def test_long_lists_of_wakers_are_cut_unless_all_are_requested():
     steps = [stepping([1] * 4, name=name) for name in names]
     wakers = {Waker("q", LEARNER, ids(4)[0], name): Wakes(20, 100 * MS, 0) for name in names}
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
-    profile = crew(*steps, wait, others=[thread(LEARNER, "learner", last_ns=S)])
+    profile = run_of_workers(*steps, wait, others=[thread(LEARNER, "learner", last_ns=S)])
     assert notes(profile)[-1] == "40% for others"
     assert len(notes(profile)) == 4
     assert len(notes(profile, ViewOptions(all=True))) == 5
@@ -131,7 +131,7 @@ def test_the_critical_path_says_how_long_whose_sections_were_and_what_could_be_w
 def test_stretches_beyond_the_longest_are_one_row_unless_all_are_asked_for():
     steps = [stepping([4] * 4, name=f"step {n}") for n in range(9)]
     places = {CriticalNode(ids(4)[0], f"step {n}"): 100 - n for n in range(9)}
-    profile = replace(crew(*steps), critical=places)
+    profile = replace(run_of_workers(*steps), critical=places)
     table = critical(profile, PLAIN)
     assert table is not None
     assert [entry.name for entry in table.entries][-2:] == ["env worker 0 in step 5", "3 shorter"]
@@ -143,7 +143,7 @@ def test_stretches_beyond_the_longest_are_one_row_unless_all_are_asked_for():
 
 def test_of_a_role_that_shares_a_stretch_the_one_with_most_of_it_is_named():
     places = {CriticalNode(ids(4)[0], "step"): 80, CriticalNode(ids(4)[1], "step"): 20}
-    table = critical(replace(crew(stepping([4] * 4)), critical=places), PLAIN)
+    table = critical(replace(run_of_workers(stepping([4] * 4)), critical=places), PLAIN)
     assert table is not None
     (only,) = table.entries
     assert (only.name, only.notes) == ("env worker in step", ["80% of it env worker 0"])
@@ -185,7 +185,7 @@ def test_only_the_next_recommendations_are_shown_unless_all_are_requested():
         for n in range(4)
     ]
     took = {one.id: [(80 if int(one.id[1]) == 3 else 40) * MS] * 100 for one in crews}
-    profile = crew(node("step", took, beside=True), count=0, others=crews)
+    profile = run_of_workers(node("step", took, concurrent=True), count=0, others=crews)
     assert len(report_view(Context(profile), PLAIN).recommendations) == RECOMMENDATIONS_SHOWN
     assert (
         len(report_view(Context(profile), ViewOptions(all=True)).recommendations) == RECOMMENDATIONS_SHOWN + 2

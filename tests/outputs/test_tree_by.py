@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from support.example_trainers import MS, Trainer, node, straggling_trainer, thread
-from support.example_workers import crew, ids, stepping
+from support.example_workers import ids, run_of_workers, stepping
 from support.profile_strategies import profiles
 from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import roles
@@ -91,7 +91,7 @@ def test_by_role_all_workers_of_a_role_are_summed_and_counted():
 def test_by_thread_threads_of_one_process_have_columns_of_their_own():
     helper = thread("100-7/2", "loader", is_main=False)
     took = {ids(1)[0]: [5 * MS], helper.id: [3 * MS]}
-    profile = crew(node("step", took, beside=True), count=1, others=[helper])
+    profile = run_of_workers(node("step", took, concurrent=True), count=1, others=[helper])
     assert titles(tree_by(profile, ALL, "thread"))[2:4] == ["env worker", "loader"]
     assert cells(tree_by(profile, ALL, "process"), "step")["env worker"] == "8.00 ms"
 
@@ -100,12 +100,12 @@ def test_the_heading_says_how_many_of_which_role():
     assert "5 processes: learner, 4 × env worker" in shown(straggling_trainer())
     assert "5 threads: learner, 4 × env worker" in shown(straggling_trainer(), by="thread")
     many = [thread(f"{n}-1/1", f"role {n}", n + 1) for n in range(9)]
-    profile = crew(stepping([5]), count=1, others=many)
+    profile = run_of_workers(stepping([5]), count=1, others=many)
     assert "10 processes: env worker, role 0, role 1, 7 others" in shown(profile, width=200)
 
 
 def test_a_single_process_is_not_mentioned_without_by():
-    profile = crew(stepping([5]), count=1)
+    profile = run_of_workers(stepping([5]), count=1)
     assert "process" not in shown(profile)
     assert "1 process: env worker" in shown(profile, by="process")
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ticktree
-from support.recorder.call_stacks import Strand
+from support.recorder.call_stacks import CallStack
 from support.recorder.comparison import assert_same
 from support.recorder.reference import Reference
 from support.recorder.virtual_event_loop import VirtualLoop
@@ -131,41 +131,41 @@ class Performance:
 
     async def main(self, program):
         """Itself a task, made where only the root is open."""
-        await self.body(program, Strand(self.reference, call=self.reference.root))
+        await self.body(program, CallStack(self.reference, call=self.reference.root))
         await asyncio.gather(*self.loose, return_exceptions=True)
 
-    async def body(self, body, strand):
+    async def body(self, body, stack):
         for step in body:
             if isinstance(step, Section):
                 with self.recorder.section(step.name):
-                    call = strand.enter(step.name)
+                    call = stack.enter(step.name)
                     try:
-                        await self.body(step.body, strand)
+                        await self.body(step.body, stack)
                     finally:
-                        strand.leave(call)
+                        stack.leave(call)
             elif isinstance(step, Sleep):
                 await asyncio.sleep(step.ns / 1e9)
             elif isinstance(step, Spawn):
-                await getattr(self, step.start_kind)(self.tasks(step.bodies, strand))
+                await getattr(self, step.start_kind)(self.tasks(step.bodies, stack))
             elif isinstance(step, Thread):
-                inner = Strand(self.reference, path=strand.place()[1], thread=-1)
+                inner = CallStack(self.reference, path=stack.place()[1], thread=-1)
                 await asyncio.to_thread(self.plain, step.body, inner)
             else:
-                self.plain((step,), strand)
+                self.plain((step,), stack)
 
-    def plain(self, body, strand):
+    def plain(self, body, stack):
         for step in body:
             if isinstance(step, Work):
                 with self.recorder.section("work"):
-                    call = strand.enter("work")
+                    call = stack.enter("work")
                     self.loop.move(step.ns)
-                    strand.leave(call)
+                    stack.leave(call)
             elif isinstance(step, Snapshot):
                 self.compare()
 
-    def tasks(self, bodies, strand):
-        call, path = strand.place()
-        return [self.body(body, Strand(self.reference, call=call, path=path)) for body in bodies]
+    def tasks(self, bodies, stack):
+        call, path = stack.place()
+        return [self.body(body, CallStack(self.reference, call=call, path=path)) for body in bodies]
 
     async def gather(self, coroutines):
         await asyncio.gather(*coroutines)

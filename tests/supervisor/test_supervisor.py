@@ -170,14 +170,14 @@ import os, sys
 from pathlib import Path
 from ticktree.supervisor.supervisor import end_with_status, supervise
 times = 0
-def chore():
+def task():
     global times
     times += 1
     if times == 3:
         Path("done").touch()
     return 0.01
 waits = "import os, time\\nwhile not os.path.exists('done'): time.sleep(0.01)"
-end_with_status(supervise([sys.executable, "-c", waits], os.environ, chore))
+end_with_status(supervise([sys.executable, "-c", waits], os.environ, task))
 """
     assert run(PLAIN, "-c", source, cwd=tmp_path).returncode == 0
 

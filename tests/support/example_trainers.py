@@ -27,9 +27,9 @@ def thread(
 
 
 def node(
-    name: str, took: Mapping[str, Sequence[int]], *children: Node, beside: bool = False, **fields
+    name: str, took: Mapping[str, Sequence[int]], *children: Node, concurrent: bool = False, **fields
 ) -> Node:
-    """A node whose calls took so long, by thread; `beside` all else where its threads are others than its parent's."""
+    """A node whose calls took so long, by thread; `concurrent` if its threads are others than its parent's."""
     shares = {}
     for thread_id, durations in took.items():
         below = [
@@ -43,7 +43,7 @@ def node(
     return Node(
         name=name,
         self_ns=sum(share.self_ns for share in shares.values()),
-        concurrent_ns=sum(everything) if beside else 0,
+        concurrent_ns=sum(everything) if concurrent else 0,
         steady=Stats.of(everything),
         windows=Windows(),
         by_thread=shares,
@@ -140,8 +140,10 @@ class Trainer:
             rounds = zip(self.step[worker], self.waits, self.update, strict=True)
             waits[worker] = [max(wait - step, 0) + update + 60 * US for step, wait, update in rounds]
         parts = (node("physics", self.physics), node("render", self.render))
-        step = node("env step", self.step, *parts, beside=True)
-        command = node("next command", waits, beside=True, wait=True, wakers=self._wakers_of_workers(waits))
+        step = node("env step", self.step, *parts, concurrent=True)
+        command = node(
+            "next command", waits, concurrent=True, wait=True, wakers=self._wakers_of_workers(waits)
+        )
         return [step, command]
 
     def _wakers_of_learner(self) -> dict[Waker, Wakes]:

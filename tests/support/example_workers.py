@@ -15,7 +15,7 @@ def ids(count: int) -> list[str]:
     return [f"{100 + number}-7/1" for number in range(count)]
 
 
-def crew(
+def run_of_workers(
     *children: Node, count: int = 4, run_ns: int = 10 * S, others: Sequence[Thread] = (), **fields
 ) -> Profile:
     """A run of workers with the nodes `children`, and of others."""
@@ -32,16 +32,16 @@ def crew(
 def stepping(took_ms: Sequence[float], calls: int = 100, name: str = "step", **fields) -> Node:
     """A node in which each worker makes `calls` calls of so many milliseconds."""
     took = {worker: [round(ms * MS)] * calls for worker, ms in zip(ids(len(took_ms)), took_ms, strict=True)}
-    return node(name, took, beside=True, **fields)
+    return node(name, took, concurrent=True, **fields)
 
 
 def calling(took_ms: Mapping[int, tuple[int, float]], name: str = "step", **fields) -> Node:
     """A node in which the workers of those numbers make so many calls of so many milliseconds."""
     workers = ids(max(took_ms) + 1)
     took = {workers[worker]: [round(ms * MS)] * calls for worker, (calls, ms) in took_ms.items()}
-    return node(name, took, beside=True, **fields)
+    return node(name, took, concurrent=True, **fields)
 
 
-def seen(profile: Profile) -> tuple[Role, Context]:
-    """The first role's threads, and the survey of all."""
+def first_role(profile: Profile) -> tuple[Role, Context]:
+    """The first role, and what rules may look at."""
     return roles(profile, "thread")[0], Context(profile)

@@ -134,7 +134,7 @@ def many(count: int) -> list[LiveReading]:
     return readings
 
 
-def attributed(profile: Profile, thread: Thread, beside: bool) -> Profile:
+def attributed(profile: Profile, thread: Thread, concurrent: bool) -> Profile:
     """All of a profile as one thread's."""
     nodes: dict[str, Node] = {}
     for path, depth, node in reversed(list(profile.root.walk())):
@@ -143,7 +143,7 @@ def attributed(profile: Profile, thread: Thread, beside: bool) -> Profile:
             node,
             children=below,
             by_thread={thread.id: Share(node.count, node.total_ns, node.self_ns)},
-            concurrent_ns=node.total_ns if beside and depth == 1 else node.concurrent_ns,
+            concurrent_ns=node.total_ns if concurrent and depth == 1 else node.concurrent_ns,
         )
     return replace(profile, root=nodes[""], threads={thread.id: thread})
 
@@ -171,7 +171,7 @@ def _learn(recorder: ticktree.Recorder, rounds: int) -> Profile:
     learner = Thread(
         id="10-1/0", process_name="train.py", role="learner", is_main=True, started_ns=0, last_ns=1
     )
-    return attributed(recorder.snapshot(), learner, beside=False)
+    return attributed(recorder.snapshot(), learner, concurrent=False)
 
 
 def _act(recorder: ticktree.Recorder, rounds: int, index: int, actors: int) -> Profile:
@@ -186,7 +186,7 @@ def _act(recorder: ticktree.Recorder, rounds: int, index: int, actors: int) -> P
     actor = Thread(
         id=f"{20 + index}-1/0", process_name=name, role="actor", is_main=True, started_ns=5, last_ns=6
     )
-    return attributed(recorder.snapshot(), actor, beside=True)
+    return attributed(recorder.snapshot(), actor, concurrent=True)
 
 
 def focused() -> list[LiveReading]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, thread
-from support.example_workers import crew, ids, stepping
+from support.example_workers import ids, run_of_workers, stepping
 from support.findings import findings
 from support.steady_loops import watched
 from support.virtual_programs import Program, with_node
@@ -35,7 +35,7 @@ def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
             wakers=wakers,
         )
     update = node("update", {LEARNER: [8 * MS] * calls})
-    return crew(
+    return run_of_workers(
         stepping(works_ms, calls=calls),
         wait,
         update,
@@ -67,7 +67,7 @@ def test_only_the_idle_workers_of_a_role_are_reported():
 
 def test_a_wait_for_the_end_of_something_is_no_idleness():
     join = node("join", {LEARNER: [900 * MS]}, wait=True)
-    profile = crew(
+    profile = run_of_workers(
         stepping([9] * 4), join, others=[thread(LEARNER, "main", last_ns=S), thread("1-1/1", "x")], run_ns=S
     )
     assert messages_of(profile) == []
@@ -79,7 +79,7 @@ def test_a_short_life_is_no_idleness():
 
 def test_a_single_worker_waits_for_no_other():
     sleep = node("sleep", {LEARNER: [9 * MS] * 100}, wait=True)
-    assert messages_of(crew(sleep, count=0, others=[thread(LEARNER, "main", last_ns=S)])) == []
+    assert messages_of(run_of_workers(sleep, count=0, others=[thread(LEARNER, "main", last_ns=S)])) == []
 
 
 def test_direct_and_indirect_waits_for_a_straggler_are_reported_for_the_straggler():

@@ -8,7 +8,7 @@ import pytest
 
 from support.example_samples import sampled_store
 from support.example_trainers import LEARNER, MS, S, node, thread
-from support.example_workers import crew, ids, stepping
+from support.example_workers import ids, run_of_workers, stepping
 from support.findings import findings
 from support.sampled_runs import run_sampled
 from ticktree.analysis.rules.locks import LockConvoyRule
@@ -48,12 +48,12 @@ def queueing(waits_ms, channel="lock", count=4, peers=None, calls=100) -> Profil
     wait = node(
         "acquire",
         {worker: [round(ms * MS)] * calls for worker, ms in zip(workers, waits_ms, strict=True)},
-        beside=True,
+        concurrent=True,
         wait=True,
         wakers=wakers,
     )
     others = [thread(LEARNER, "learner", last_ns=S)]
-    return crew(
+    return run_of_workers(
         stepping([10 - ms for ms in waits_ms], calls=calls), wait, count=count, others=others, run_ns=S
     )
 

@@ -25,8 +25,8 @@ def consuming(
     wakers = {Waker("queue", LEARNER, LOADER, ""): Wakes(calls, round(known * get_ms * MS * calls), 0)}
     getting = node("Queue.get", {LEARNER: [get_ms * MS] * calls}, wait=True, wakers=wakers)
     loop = node("train", {LEARNER: [10 * MS] * TICKS}, getting)
-    puts = node("Queue.put", {LOADER: [put_ms * MS] * TICKS}, beside=True, wait=True)
-    others = node("Lock.acquire", {LOADER: [other_ms * MS] * TICKS}, beside=True, wait=True)
+    puts = node("Queue.put", {LOADER: [put_ms * MS] * TICKS}, concurrent=True, wait=True)
+    others = node("Lock.acquire", {LOADER: [other_ms * MS] * TICKS}, concurrent=True, wait=True)
     run_ns = 10 * MS * TICKS
     parts = (loop,) if marked else (getting,)
     children = {child.name: child for child in (*parts, *(wait for wait in (puts, others) if wait.total_ns))}
@@ -91,7 +91,7 @@ def test_a_loop_waits_for_room_in_a_queue():
     wakers = {Waker("queue space", LEARNER, LOADER, ""): Wakes(TICKS, 8 * MS * TICKS, 0)}
     putting = node("Queue.put", {LEARNER: [8 * MS] * TICKS}, wait=True, wakers=wakers)
     loop = node("follow", {LEARNER: [10 * MS] * TICKS}, putting)
-    compress = node("compress", {LOADER: [9 * MS] * TICKS}, beside=True)
+    compress = node("compress", {LOADER: [9 * MS] * TICKS}, concurrent=True)
     run_ns = 10 * MS * TICKS
     threads = [thread(LEARNER, "learner", last_ns=run_ns), thread(LOADER, "recorder", last_ns=run_ns)]
     profile = Profile(

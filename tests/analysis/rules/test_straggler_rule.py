@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from support.example_trainers import S, Trainer, node, straggling_trainer, thread
-from support.example_workers import crew, ids, stepping
+from support.example_workers import ids, run_of_workers, stepping
 from support.findings import findings
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rules.workers import MIN_SAVING_SHARE, StragglerRule
@@ -57,7 +57,7 @@ def test_an_estimated_wait_is_an_upper_bound():
 
 
 def test_without_waits_no_saving_is_known():
-    (finding,) = findings_of(crew(stepping([40, 40, 40, 80])))
+    (finding,) = findings_of(run_of_workers(stepping([40, 40, 40, 80])))
     assert finding.message == "env worker 3 takes 2.0× as long per call as its 3 peers in step"
     assert finding.severity == "info"
     assert finding.saving is None
@@ -65,12 +65,12 @@ def test_without_waits_no_saving_is_known():
 
 def test_more_calls_are_distinguished_from_longer_calls():
     took = {who: [400_000_000] * calls for who, calls in zip(ids(4), (3, 3, 3, 9), strict=True)}
-    (finding,) = findings_of(crew(node("job", took, beside=True)))
+    (finding,) = findings_of(run_of_workers(node("job", took, concurrent=True)))
     assert finding.message == "env worker 3 has 3.0× as much to do as its 3 peers in job"
 
 
 def test_of_several_the_worst_is_named_and_the_others_are_counted():
-    (finding,) = findings_of(crew(stepping([40, 40, 40, 40, 90, 80]), count=6))
+    (finding,) = findings_of(run_of_workers(stepping([40, 40, 40, 40, 90, 80]), count=6))
     assert finding.message.startswith("env worker 4 takes")
     assert (
         finding.message
@@ -81,8 +81,8 @@ def test_of_several_the_worst_is_named_and_the_others_are_counted():
 def test_too_little_to_matter_is_not_reported():
     excess_ns = 400_000_000
     step = stepping([4, 4, 4, 8])
-    assert findings_of(crew(step, run_ns=round(excess_ns / MIN_SAVING_SHARE * 1.01))) == []
-    assert len(findings_of(crew(step, run_ns=round(excess_ns / MIN_SAVING_SHARE * 0.99)))) == 1
+    assert findings_of(run_of_workers(step, run_ns=round(excess_ns / MIN_SAVING_SHARE * 1.01))) == []
+    assert len(findings_of(run_of_workers(step, run_ns=round(excess_ns / MIN_SAVING_SHARE * 0.99)))) == 1
 
 
 def test_a_profile_that_does_not_say_who_did_what_has_none():
@@ -91,10 +91,10 @@ def test_a_profile_that_does_not_say_who_did_what_has_none():
 
 
 def test_each_run_of_several_is_judged_by_itself():
-    first = crew(stepping([40, 40, 40, 80]))
+    first = run_of_workers(stepping([40, 40, 40, 80]))
     others = [thread(f"{n}-9/1", run="run-2", last_ns=10 * S) for n in range(100, 104)]
     took = {worker.id: [ms * 1_000_000] * 100 for worker, ms in zip(others, (40, 90, 40, 40), strict=True)}
-    second = crew(node("step", took, beside=True), count=0, others=others)
+    second = run_of_workers(node("step", took, concurrent=True), count=0, others=others)
     assert [finding.facts["worker"] for finding in findings_of(first.merge(second))] == [
         "env worker 5",
         "env worker 3",
@@ -102,12 +102,12 @@ def test_each_run_of_several_is_judged_by_itself():
 
 
 def test_a_single_peer_is_in_the_singular():
-    (finding,) = findings_of(crew(stepping([40, 90]), count=2))
+    (finding,) = findings_of(run_of_workers(stepping([40, 90]), count=2))
     assert "as its only peer in step" in finding.message
 
 
 def test_names_are_as_the_program_chose_them():
-    profile = crew(stepping([40, 40, 40, 80]))
+    profile = run_of_workers(stepping([40, 40, 40, 80]))
     hostile = {key: replace(finding, role="\x1b[2J") for key, finding in profile.threads.items()}
     (finding,) = findings_of(replace(profile, threads=hostile))
     assert finding.facts["worker"] == "\x1b[2J 3"

@@ -41,11 +41,11 @@ def vector_env(
     run_ns = tick_us * US * STEPS
     idle_us = round((tick_us - step_us) * known)
     parts = (
-        node("env.step", {worker: [step_us * US] * STEPS for worker in WORKERS}, beside=True),
+        node("env.step", {worker: [step_us * US] * STEPS for worker in WORKERS}, concurrent=True),
         node(
             "recv",
             {worker: [idle_us * US] * STEPS for worker in WORKERS},
-            beside=True,
+            concurrent=True,
             wait=True,
             wakers=requests,
         ),

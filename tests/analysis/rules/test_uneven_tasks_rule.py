@@ -27,7 +27,7 @@ def pool(long_ms: int, waited_ms: int, *, name="ThreadPoolExecutor-0", rounds=RO
         for worker in WORKERS
     }
     waits = node("Future.result", {LEARNER: [waited_ms * MS] * rounds}, wait=True, wakers=wakers)
-    work = node("evaluate", tasks, beside=True)
+    work = node("evaluate", tasks, concurrent=True)
     run_ns = (waited_ms + 1) * MS * rounds
     threads = [
         thread(LEARNER, "learner", last_ns=run_ns),

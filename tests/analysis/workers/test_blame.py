@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, thread
-from support.example_workers import calling, crew, ids, seen, stepping
+from support.example_workers import calling, first_role, ids, run_of_workers, stepping
 from ticktree.analysis.context import Context
 from ticktree.analysis.workers.stragglers import stragglers
 from ticktree.analysis.workers.waits import Blame, blames
@@ -24,7 +24,7 @@ def waiting(calls: int, ms: float, wakers=None) -> tuple[Node, list]:
 
 def with_learner(step: Node, calls: int, ms: float, wakers=None) -> Profile:
     wait, others = waiting(calls, ms, wakers)
-    return crew(step, wait, others=others)
+    return run_of_workers(step, wait, others=others)
 
 
 def test_wake_edges_show_how_much_of_a_wait_was_for_the_straggler():
@@ -42,7 +42,9 @@ def test_wake_edges_of_a_nested_wait_count_for_the_outer_wait():
     wakers = {Waker("results", LEARNER, ids(4)[3], "step"): Wakes(100, 700 * MS, MS)}
     inner = node("queue.get", {LEARNER: [7 * MS] * 100}, wait=True, wakers=wakers)
     outer = node("step_wait", {LEARNER: [8 * MS] * 100}, inner, wait=True)
-    profile = crew(stepping([4, 4, 4, 8]), outer, others=[thread(LEARNER, "learner", last_ns=10 * S)])
+    profile = run_of_workers(
+        stepping([4, 4, 4, 8]), outer, others=[thread(LEARNER, "learner", last_ns=10 * S)]
+    )
     assert [(one.path, one.waited_ns, one.for_it_ns) for one in blamed(profile)] == [
         ("step_wait", 800 * MS, 700 * MS)
     ]
@@ -90,6 +92,6 @@ def test_in_a_trainer_without_wake_edges_the_same_waits_are_inferred():
 
 def test_blames_do_not_change_the_context():
     profile = straggling_trainer()
-    _, found = seen(profile)
+    _, found = first_role(profile)
     (one,) = stragglers(found.threads[1], found.run.sections)
     assert blames(one, found) == blames(one, found)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from support.example_trainers import LEARNER, MS, straggling_trainer, thread
-from support.example_workers import crew, ids, stepping
+from support.example_workers import ids, run_of_workers, stepping
 from support.profile_strategies import profiles
 from ticktree.analysis.workers.roles import UNKNOWN
 from ticktree.analysis.workers.waits import critical_path
@@ -14,7 +14,7 @@ from ticktree.profile import CriticalNode, Profile
 
 
 def path_of(critical: dict[tuple[str, str], int]) -> Profile:
-    profile = crew(stepping([4] * 4), others=[thread(LEARNER, "learner")])
+    profile = run_of_workers(stepping([4] * 4), others=[thread(LEARNER, "learner")])
     return replace(profile, critical={CriticalNode(*place): ns for place, ns in critical.items()})
 
 
@@ -41,7 +41,7 @@ def test_a_thread_that_was_not_read_is_unknown():
 
 
 def test_a_run_without_wake_edges_has_no_critical_path():
-    assert critical_path(crew(stepping([4 * MS] * 4))) == []
+    assert critical_path(run_of_workers(stepping([4 * MS] * 4))) == []
 
 
 def test_in_a_trainer_with_a_straggler_its_physics_have_the_longest_share():

@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.example_trainers import MS, straggling_trainer
-from support.example_workers import crew, seen, stepping
+from support.example_workers import first_role, run_of_workers, stepping
 from ticktree.analysis.context import Context
 from ticktree.analysis.workers.imbalance import imbalance, presence
 from ticktree.analysis.workers.roles import roles
 
 
 def of(took_ms):
-    role, found = seen(crew(stepping(took_ms), count=len(took_ms)))
+    role, found = first_role(run_of_workers(stepping(took_ms), count=len(took_ms)))
     return imbalance(role.workers, found)
 
 
@@ -28,7 +28,7 @@ def test_fewer_than_two_workers_or_no_work_have_no_imbalance():
 
 
 def test_one_nanosecond_among_three_workers_has_no_imbalance():
-    role, found = seen(crew(stepping([0, 0, 1 / MS], calls=1), count=3))
+    role, found = first_role(run_of_workers(stepping([0, 0, 1 / MS], calls=1), count=3))
     assert imbalance(role.workers, found) is None
 
 

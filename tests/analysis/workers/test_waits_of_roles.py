@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from support.example_trainers import LEARNER, MS, S, node, straggling_trainer, thread
-from support.example_workers import crew, ids, stepping
+from support.example_workers import ids, run_of_workers, stepping
 from support.profile_strategies import profiles
 from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import UNKNOWN
@@ -43,7 +43,7 @@ def test_causes_are_grouped_by_role_and_path_with_the_longest_worker_first():
     }
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
     others = [thread(LEARNER, "learner", last_ns=S), thread("404-7/1", "learner")]
-    profile = crew(stepping([4] * 4), wait, others=others)
+    profile = run_of_workers(stepping([4] * 4), wait, others=others)
     profile = replace(profile, threads={key: profile.threads[key] for key in (*who, LEARNER)})
     (one,) = found(profile).values()
     workers, nobody = one.causes
@@ -61,7 +61,7 @@ def test_a_pool_thread_that_relays_results_is_replaced_by_its_workers():
     workers = thread("404-9/1", "pool worker", last_ns=S)
 
     def cause_of(*others):
-        (one,) = found(crew(stepping([4] * 4), wait, others=[learner, relay, *others])).values()
+        (one,) = found(run_of_workers(stepping([4] * 4), wait, others=[learner, relay, *others])).values()
         return one.causes[0].role
 
     assert cause_of(workers) == "pool worker"
@@ -73,14 +73,14 @@ def test_a_waker_outside_its_sections_is_not_in_its_parents_section():
     wakers = {Waker("a", LEARNER, who[0], "step"): Wakes(10, 100 * MS, MS)}
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
     learner = thread(LEARNER, "learner", last_ns=S)
-    profile = crew(stepping([4] * 4), wait, others=[learner], parent="step")
+    profile = run_of_workers(stepping([4] * 4), wait, others=[learner], parent="step")
     (one,) = found(profile).values()
     assert [cause.path for cause in one.causes] == [""]
 
 
 def test_waits_without_wake_edges_have_no_causes():
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True)
-    (one,) = found(crew(wait, count=0, others=[thread(LEARNER, "learner")])).values()
+    (one,) = found(run_of_workers(wait, count=0, others=[thread(LEARNER, "learner")])).values()
     assert (one.causes, one.known_ns, one.waited_ns, one.share) == ((), 0, 500 * MS, 1 / 80)
 
 

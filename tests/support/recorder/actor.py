@@ -10,7 +10,7 @@ from typing import Any
 
 import ticktree
 from support.recorder import programs as p
-from support.recorder.call_stacks import Strand
+from support.recorder.call_stacks import CallStack
 from support.recorder.comparison import assert_same
 from support.recorder.reference import Reference
 from support.recorder.threads import Lane
@@ -31,28 +31,28 @@ class Suspended:
 
     Args:
         frames: What runs.
-        strand: Its calls.
+        stack: Its calls.
         run: How it is run: in which context.
     """
 
-    def __init__(self, frames: Iterator[None], strand: Strand, run: Callable[..., Any]) -> None:
-        self.frames, self.strand, self.run = frames, strand, run
+    def __init__(self, frames: Iterator[None], stack: CallStack, run: Callable[..., Any]) -> None:
+        self.frames, self.stack, self.run = frames, stack, run
         self.busy = False
 
-    def resume(self, consumer: Strand) -> None:
+    def resume(self, consumer: CallStack) -> None:
         """Runs on until it is suspended again; does nothing where it is running or has ended."""
         self._do(lambda: next(self.frames, None), consumer)
 
-    def close(self, consumer: Strand) -> None:
+    def close(self, consumer: CallStack) -> None:
         """Ends it where it is."""
         self._do(self.frames.close, consumer)
 
-    def _do(self, action: Callable[[], Any], consumer: Strand) -> None:
+    def _do(self, action: Callable[[], Any], consumer: CallStack) -> None:
         if self.busy:
             return
         self.busy = True
-        if self.strand.is_generator:
-            self.strand.consumer = consumer
+        if self.stack.is_generator:
+            self.stack.consumer = consumer
         try:
             self.run(action)
         finally:
@@ -62,8 +62,8 @@ class Suspended:
 class Actor:
     """What a performance consists of; `Player` adds the steps that hold others."""
 
-    body: Callable[[p.Body, Strand], None]
-    frames: Callable[[p.Body, Strand], Iterator[None]]
+    body: Callable[[p.Body, CallStack], None]
+    frames: Callable[[p.Body, CallStack], Iterator[None]]
 
     def __init__(self, program: p.Program) -> None:
         self.program = program
@@ -73,15 +73,15 @@ class Actor:
         self.recorder.enable()
         self.reference = Reference(caps.nodes, caps.names, caps.depth)
         self.reference.enable()
-        self.main = Strand(self.reference, is_main=True)
+        self.main = CallStack(self.reference, is_main=True)
         self.lanes: list[Lane] = []
         self.steps = 0
         self.timed: dict[str, Callable[..., None]] = {}
         self.executor: ThreadPoolExecutor | None = None
 
-    def act(self, step: p.Step, strand: Strand) -> None:
-        """Plays one step; those that are possible in some strands only do nothing in others."""
-        getattr(self, f"act_{type(step).__name__.lower()}")(step, strand)
+    def act(self, step: p.Step, stack: CallStack) -> None:
+        """Plays one step; those that are possible in some stacks only do nothing in others."""
+        getattr(self, f"act_{type(step).__name__.lower()}")(step, stack)
 
     def compare(self) -> None:
         """Both recorders must say the same of this moment."""
@@ -101,39 +101,39 @@ class Actor:
             self.recorder.disable()
             self.reference.disable()
 
-    def act_advance(self, step: p.Advance, strand: Strand) -> None:
+    def act_advance(self, step: p.Advance, stack: CallStack) -> None:
         self.recorder.advance(step.ns)
         self.reference.advance(step.ns)
 
-    def act_raise(self, step: p.Raise, strand: Strand) -> None:
+    def act_raise(self, step: p.Raise, stack: CallStack) -> None:
         raise BoomError
 
-    def act_break(self, step: p.Break, strand: Strand) -> None:
+    def act_break(self, step: p.Break, stack: CallStack) -> None:
         raise BrokenOffError
 
-    def act_call(self, step: p.Call, strand: Strand) -> None:
+    def act_call(self, step: p.Call, stack: CallStack) -> None:
         """One call too deep."""
 
-    def act_snapshot(self, step: p.Snapshot, strand: Strand) -> None:
+    def act_snapshot(self, step: p.Snapshot, stack: CallStack) -> None:
         self.compare()
 
-    def act_stage(self, step: p.Stage, strand: Strand) -> None:
-        if not strand.ends("section", "tick"):
+    def act_stage(self, step: p.Stage, stack: CallStack) -> None:
+        if not stack.ends("section", "tick"):
             return
         self.recorder.stage(step.name)
-        strand.stage(step.name)
+        stack.stage(step.name)
 
-    def act_tick(self, step: p.Tick, strand: Strand) -> None:
-        if not strand.ends("section"):  # else it may take the place of a loop's own tick, which the loop ends
+    def act_tick(self, step: p.Tick, stack: CallStack) -> None:
+        if not stack.ends("section"):  # else it may take the place of a loop's own tick, which the loop ends
             return
         self.recorder.tick(step.name, warmup=0)
-        strand.tick(step.name)
+        stack.tick(step.name)
 
-    def act_record(self, step: p.Record, strand: Strand) -> None:
+    def act_record(self, step: p.Record, stack: CallStack) -> None:
         self.recorder.record_duration(step.name, step.ns / 1e9)
-        strand.record(step.name, step.ns)
+        stack.record(step.name, step.ns)
 
-    def act_switch(self, step: p.Switch, strand: Strand) -> None:
+    def act_switch(self, step: p.Switch, stack: CallStack) -> None:
         for recorder in (self.recorder, self.reference):
             if step.what == "reset":
                 recorder.reset()
@@ -142,22 +142,22 @@ class Actor:
                 recorder.advance(step.off_ns)
                 recorder.enable()
 
-    def act_timed(self, step: p.Timed, strand: Strand) -> None:
+    def act_timed(self, step: p.Timed, stack: CallStack) -> None:
         function = self.timed.get(step.name)
         if function is None:
             function = self.timed[step.name] = self.recorder.timed(step.name)(self._timed_body)
         call: list[Any] = []
         try:
-            function(step, strand, call)
+            function(step, stack, call)
         finally:
-            strand.leave(call[0])
+            stack.leave(call[0])
 
-    def _timed_body(self, step: p.Timed, strand: Strand, call: list[Any]) -> None:
-        call.append(strand.enter(step.name))
-        self.body(step.body, strand)
+    def _timed_body(self, step: p.Timed, stack: CallStack, call: list[Any]) -> None:
+        call.append(stack.enter(step.name))
+        self.body(step.body, stack)
 
-    def act_incontext(self, step: p.InContext, strand: Strand) -> None:
-        inner = Strand(self.reference, consumer=strand, thread=strand.thread)
+    def act_incontext(self, step: p.InContext, stack: CallStack) -> None:
+        inner = CallStack(self.reference, consumer=stack, thread=stack.thread)
         context = contextvars.copy_context()
         try:
             context.run(self.body, step.body, inner)
@@ -165,50 +165,50 @@ class Actor:
             for generator in inner.things:
                 context.run(generator.close, inner)
 
-    def act_generator(self, step: p.Generator, strand: Strand) -> None:
+    def act_generator(self, step: p.Generator, stack: CallStack) -> None:
         """Generators may be resumed by whatever runs in the same context."""
-        inner = Strand(
-            self.reference, consumer=strand, thread=strand.thread, is_generator=True, things=strand.things
+        inner = CallStack(
+            self.reference, consumer=stack, thread=stack.thread, is_generator=True, things=stack.things
         )
-        strand.things.append(Suspended(self.frames(step.body, inner), inner, lambda action: action()))
+        stack.things.append(Suspended(self.frames(step.body, inner), inner, lambda action: action()))
 
-    def act_task(self, step: p.Task, strand: Strand) -> None:
+    def act_task(self, step: p.Task, stack: CallStack) -> None:
         """As `create_task` does: the context is a copy of this one, made while the variable says where we are."""
         (origin,) = [origin for origin in origins() if origin.recorder is self.recorder] or [None]
-        call, path = strand.place()
-        inner = Strand(self.reference, call=call, path=path, thread=strand.thread)
-        inner.tasks, inner.lane = strand.tasks, strand.lane
+        call, path = stack.place()
+        inner = CallStack(self.reference, call=call, path=path, thread=stack.thread)
+        inner.tasks, inner.lane = stack.tasks, stack.lane
         token = origin and self.recorder.origin_var.set(origin)
         context = contextvars.copy_context()
         if token:
             self.recorder.origin_var.reset(token)
-        strand.tasks.append(Suspended(self.frames(step.body, inner), inner, context.run))
+        stack.tasks.append(Suspended(self.frames(step.body, inner), inner, context.run))
 
-    def act_thread(self, step: p.Thread, strand: Strand) -> None:
-        if strand.lane is None:
-            inner = Strand(self.reference, path=strand.place()[1], thread=len(self.lanes) + 1)
+    def act_thread(self, step: p.Thread, stack: CallStack) -> None:
+        if stack.lane is None:
+            inner = CallStack(self.reference, path=stack.place()[1], thread=len(self.lanes) + 1)
             self.lanes.append(Lane(self.body, step.body, inner))
 
-    def act_submit(self, step: p.Submit, strand: Strand) -> None:
-        if strand.lane is None:
+    def act_submit(self, step: p.Submit, stack: CallStack) -> None:
+        if stack.lane is None:
             self.executor = self.executor or ThreadPoolExecutor(1)
-            inner = Strand(self.reference, path=strand.place()[1], thread=-1)
+            inner = CallStack(self.reference, path=stack.place()[1], thread=-1)
             inner.lane = self.executor
             self.executor.submit(self.body, step.body, inner).result()
 
-    def act_suspend(self, step: p.Suspend, strand: Strand) -> None:
-        if isinstance(strand.lane, Lane):
-            strand.lane.hand_over()
+    def act_suspend(self, step: p.Suspend, stack: CallStack) -> None:
+        if isinstance(stack.lane, Lane):
+            stack.lane.hand_over()
 
-    def act_resume(self, step: p.Resume, strand: Strand) -> None:
-        things = list(strand.things)
-        if strand.is_main or strand.is_thread:
-            things += strand.tasks
-        if strand.is_main:
+    def act_resume(self, step: p.Resume, stack: CallStack) -> None:
+        things = list(stack.things)
+        if stack.is_main or stack.is_thread:
+            things += stack.tasks
+        if stack.is_main:
             things += self.lanes
         if things:
-            things[step.which % len(things)].resume(strand)
+            things[step.which % len(things)].resume(stack)
 
-    def act_close(self, step: p.Close, strand: Strand) -> None:
-        if strand.things:
-            strand.things[step.which % len(strand.things)].close(strand)
+    def act_close(self, step: p.Close, stack: CallStack) -> None:
+        if stack.things:
+            stack.things[step.which % len(stack.things)].close(stack)

@@ -7,16 +7,16 @@ from typing import Any
 from support.recorder.reference import Call, Path, Reference
 
 
-class Strand:
+class CallStack:
     """One stack of calls.
 
     Args:
         reference: Where they are noted.
-        consumer: The strand that runs this one, where it runs inside another (a generator, `Context.run`).
+        consumer: The stack that runs this one, where it runs inside another (a generator, `Context.run`).
         call: What the lowest call covers, while it is open (a task).
-        path: What the lowest call hangs under, where there is no consumer.
+        path: The parent of the lowest call, where there is no consumer.
         thread: Which thread runs it.
-        is_main: Whether it is the strand that enables the recorder, whose sections are the run's own.
+        is_main: Whether it is the stack that enables the recorder, whose sections are the run's own.
         is_generator: Whether its consumer is whoever resumed it last.
         things: The generators that may be resumed here.
     """
@@ -25,7 +25,7 @@ class Strand:
         self,
         reference: Reference,
         *,
-        consumer: Strand | None = None,
+        consumer: CallStack | None = None,
         call: Call | None = None,
         path: Path = (),
         thread: int = 0,
@@ -64,7 +64,7 @@ class Strand:
         return (call, self.path) if call and not call.left else (None, self.path)
 
     def ends(self, *kinds: str) -> bool:
-        """Whether a stage or tick begun here ends with a call of these kinds of this strand, or with the program."""
+        """Whether a stage or tick begun here ends with a call of these kinds of this stack, or with the program."""
         self.place()
         return self.is_main or any(call.kind in kinds for call in self.stack)
 

@@ -87,14 +87,14 @@ class Generator:
 
 @dataclass(frozen=True)
 class Resume:
-    """Runs a generator of this strand, or one of its threads, or the next task, until it is suspended."""
+    """Runs a generator of this stack, or one of its threads, or the next task, until it is suspended."""
 
     which: int
 
 
 @dataclass(frozen=True)
 class Close:
-    """Closes a generator of this strand."""
+    """Closes a generator of this stack."""
 
     which: int
 
@@ -166,7 +166,7 @@ _leaves = {
     "reset": st.just(Switch("reset", 0)),
     "disable": st.builds(Switch, st.just("disable"), moments),
 }
-# In sections only: stages and ticks need one of the same strand around them, to be ended by.
+# In sections only: stages and ticks need one of the same stack around them, to be ended by.
 _soft = ("stage", "tick", "break")
 _plain = (
     *("advance", "advance", "advance", "advance", "call", "record", "raise", "snapshot"),
@@ -217,7 +217,7 @@ class Caps:
 
 @dataclass(frozen=True)
 class Program:
-    """What the main strand does, and the functions it and all others may call."""
+    """What the main stack does, and the functions it and all others may call."""
 
     main: Body
     functions: tuple[Body, Body, Body]
