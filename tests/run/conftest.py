@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import pytest
 
+from ticktree.run import memory
 from ticktree.run.finishing import RunDirectory
 
 
 @pytest.fixture
 def memory_base(tmp_path, monkeypatch):
-    """The base of memory directories, instead of /dev/shm."""
+    """The only base of memory directories: what killed programs of other tests left is not swept."""
     base = tmp_path / "shm"
     base.mkdir()
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(base))
+    monkeypatch.setattr(memory, "_SHARED", base)
+    monkeypatch.setattr(memory, "_temporary_directory", lambda: base)
     return base
 
 
