@@ -36,7 +36,7 @@ def test_each_worker_has_a_column_with_the_values_of_the_terminal(word, open_rep
     page = open_report(profile).page
     by(page, word)
     assert lines(page) == ledger_by(profile, word)
-    titles = page.locator(".heads .worker button").evaluate_all("(heads) => heads.map((head) => head.title)")
+    titles = page.locator(".heads .column button").evaluate_all("(heads) => heads.map((head) => head.title)")
     assert titles == [title_of(worker, word) for role in roles(profile, word) for worker in role.workers]
 
 
@@ -51,7 +51,7 @@ def test_many_workers_are_shown_as_their_spread(open_report):
 def test_a_click_on_a_workers_column_sorts_by_its_time(open_report):
     page = open_report(straggling_trainer()).page
     by(page, "process")
-    page.locator(".heads .worker button").last.click()
+    page.locator(".heads .column button").last.click()
     below = page.locator('.line.section[aria-level="2"] bdi').all_inner_texts()
     assert below.index("env step") < below.index("next command")  # of the straggler
 
@@ -83,7 +83,7 @@ def test_hostile_names_of_processes_are_text(open_report):
     }
     report = open_report(replace(profile, threads=threads))
     by(report.page, "process")
-    titles = report.page.locator(".heads .worker button").evaluate_all(
+    titles = report.page.locator(".heads .column button").evaluate_all(
         "(heads) => heads.map((head) => head.title)"
     )
     assert sorted(titles) == sorted(visible(one.role) for one in threads.values())

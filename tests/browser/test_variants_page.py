@@ -129,7 +129,7 @@ def test_hostile_names_are_text(open_page):
 def test_a_phone_shows_three_side_by_side(scheme, open_page):
     page = open_page(rendered(variants_of_it()), width=390, height=844, scheme=scheme).page
     assert page.evaluate("document.scrollingElement.scrollWidth") <= 390
-    assert page.locator(".side-by-side .line .worker").nth(2).is_visible()
+    assert page.locator(".side-by-side .line .column").nth(2).is_visible()
 
 
 def test_a_search_names_whole_paths(open_page):

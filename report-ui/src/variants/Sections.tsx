@@ -72,7 +72,7 @@ function Line({ row, index, measure, isFlat }: Props) {
       {values.map((value, i) => (
         <div
           key={i}
-          class={`unit${row.of[i] ? "" : " absent"}`}
+          class={`column${row.of[i] ? "" : " absent"}`}
           role="cell"
           style={{ backgroundSize: `${value && max > 0 ? Math.max(0, (100 * value) / max) : 0}% 100%` }}
         >

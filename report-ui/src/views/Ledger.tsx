@@ -127,7 +127,7 @@ function Table({ state }: { state: State }) {
 function headsOf(state: State): HeadFacts[] {
   const workers = state.by.value && state.view.workers[state.by.value];
   if (!workers) return [...BEFORE, ...TIMES, ...AFTER];
-  const workerHeads = workers.map((worker, i): HeadFacts => [`worker ${i}`, worker.short, worker.title, "worker"]);
+  const workerHeads = workers.map((worker, i): HeadFacts => [`worker ${i}`, worker.short, worker.title, "column"]);
   const strip: HeadFacts = ["most", "each", "All of them side by side, each as high as what it had", "strip"];
   return [...BEFORE, strip, ...(workers.length > MAX_COLUMNS ? SPREAD : workerHeads), MOST, ...AFTER];
 }

@@ -20,7 +20,7 @@ export function Workers({ state, row }: { state: State; row: Row }) {
       </div>
       {workers.length <= MAX_COLUMNS ? (
         amounts.map((ns, i) => (
-          <div class="worker" role="gridcell" key={i} style={bar(ns, among?.maxNs ?? 0)}>
+          <div class="column" role="gridcell" key={i} style={bar(ns, among?.maxNs ?? 0)}>
             {ns === null ? "" : format.time(ns)}
           </div>
         ))
