@@ -60,7 +60,7 @@ class FoldedRecords:
         self, profile: Profile, wakes: WakesTally, files: Mapping[str, ProcessKey], locations: NodeLocations
     ) -> FoldedRecords:
         """Return this with the profile, wake edges, critical path and locations of nodes of more files."""
-        new_locations = {thread: locations[thread] for thread in files.values()}
+        new_locations = {program: locations[program] for program in files.values()}
         return replace(
             self,
             profile=self.profile + profile,

@@ -80,9 +80,9 @@ def test_two_threads_next_to_a_busy_process_are_oversubscribed(watched_run):
     if machine.typical("waiting") is None:
         pytest.skip("this system does not tell who waits for a core")
     assert machine.gauge("used").count >= 2
-    # The busy process gets two thirds of a core. Where other tests take more, they are the cause that counts.
-    is_alone = machine.typical("others") < 0.9
-    assert rules_of(profile) & ({"oversubscribed"} if is_alone else {"oversubscribed", "contended"})
+    if machine.typical("others") > 0.9:  # the busy process gets two thirds of a core
+        pytest.skip("other programs took the cores too: then they are the cause that counts")
+    assert "oversubscribed" in rules_of(profile)
 
 
 def test_one_thread_is_not_oversubscribed_next_to_any_process(watched_run):

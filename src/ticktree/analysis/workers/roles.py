@@ -106,7 +106,7 @@ def roles(profile: Profile, by: By) -> list[Role]:
     By "role", each role has one worker: all of its threads.
     """
     groups: dict[str, list[Worker]] = {}
-    for worker in sorted(_unnumbered_units(profile, by), key=_age_key):
+    for worker in sorted(_unnumbered_workers(profile, by), key=_age_key):
         groups.setdefault(worker.role, []).append(worker)
     if by == "role":
         return [Role(name, (_merge_workers(name, workers),)) for name, workers in groups.items()]
@@ -162,7 +162,7 @@ def amount(by_thread: Mapping[str, int], worker: Worker) -> int:
     return sum(by_thread.get(thread, 0) for thread in worker.threads)
 
 
-def _unnumbered_units(profile: Profile, by: By) -> list[Worker]:
+def _unnumbered_workers(profile: Profile, by: By) -> list[Worker]:
     """Return every process, or every thread, named by its role alone."""
     groups: dict[tuple[str, str], list[Thread]] = {}
     for thread in profile.threads.values():
@@ -172,7 +172,7 @@ def _unnumbered_units(profile: Profile, by: By) -> list[Worker]:
 
 
 def _thread_key(thread: Thread) -> str:
-    """Return what an executor's thread has in common: it has an entry for each node that submitted work to it."""
+    """Return the key of a thread's entries: an executor's thread has one per node that submitted work to it."""
     name = thread.thread_name
     return "/".join((thread.process, thread.role, name)) if name and not thread.is_main else thread.id
 

@@ -55,7 +55,7 @@ def profile_of(value: Any, run_id: str, categories: Collection[str] = ()) -> Pro
     Args:
         value: The file's JSON.
         run_id: The run's id in the profile.
-        categories: The categories of events to read; by default those that suit the file's thread.
+        categories: The categories of events to read; by default those that suit the file's writer.
 
     Raises:
         ProfileError: The trace is damaged or contradicts itself.
